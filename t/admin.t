@@ -287,6 +287,16 @@ END
     cmp_ok $used->{windows}[0]{count}, '>=', 1, '… with its count';
     $walk->('showUsage', 404, 'GET', 'keys/nobody/usage');
 
+    # --- reset
+    my ($today) = @{ $ask->('GET', 'keys/acme/history')->json->{days} };
+    $walk->('resetUsage', 204, 'DELETE', 'keys/acme/usage', undef, 'X-Request-Id' => 'ticket-1');
+    is_deeply [map { $_->{count} } @{ $ask->('GET', 'keys/acme/usage')->json->{windows} }], [0], 'the windows have no counts';
+    # Without the units of leases that were returned.
+    my ($kept) = @{ $ask->('GET', 'keys/acme/history')->json->{days} };
+    is "$kept->{day} $kept->{table}", "$today->{day} $today->{table}", '… and the history has the day';
+    ok $kept->{units} > 0 && $kept->{units} <= $today->{units}, '… with its units' or diag explain $kept;
+    $walk->('resetUsage', 404, 'DELETE', 'keys/nobody/usage');
+
     # --- history
     my $granted = $walk->('showHistory', 200, 'GET', 'keys/acme/history')->json;
     is $granted->{days}[0]{table}, 'api', 'what was granted today';
@@ -361,7 +371,7 @@ END
 
     # --- audit
     my $audit = $walk->('listAudit', 200, 'GET', 'audit?id=acme&limit=100')->json;
-    is_deeply [map { $_->{action} } @{ $audit->{entries} }], [qw(issue set set set rotate rotate lift revoke)], 'the audit of an id';
+    is_deeply [map { $_->{action} } @{ $audit->{entries} }], [qw(issue set set set rotate rotate reset lift revoke issue revoke)], 'the audit of an id';
     is $audit->{entries}[0]{actor}, 'key:portal', '… has the caller';
     is_deeply [map { $_->{request} } @{ $audit->{entries} }[0, 6]], [undef, 'ticket-1'], '… and the name of the request';
     like $audit->{entries}[0]{detail}, qr/plan=free/, '… and the values';
@@ -438,7 +448,7 @@ END
 
     # --- parameters of the query that a resource does not have
     my $plain = $ask->('POST', 'keys', { plan => 'free' })->json->{id};
-    $walk->(@$_) for ['showKey', 400, 'GET', "keys/$plain?x=1"], ['showUsage', 400, 'GET', "keys/$plain/usage?x=1"], ['showBan', 400, 'GET', "keys/$plain/ban?x=1"],
+    $walk->(@$_) for ['showKey', 400, 'GET', "keys/$plain?x=1"], ['showUsage', 400, 'GET', "keys/$plain/usage?x=1"], ['resetUsage', 400, 'DELETE', "keys/$plain/usage?x=1"], ['showBan', 400, 'GET', "keys/$plain/ban?x=1"],
         ['liftBan', 400, 'DELETE', "keys/$plain/ban?x=1"], ['revokeKey', 400, 'DELETE', "keys/$plain?dry_run=true"], ['showDocument', 400, 'GET', 'openapi.json?x=1'],
         ['showCaller', 400, 'GET', 'me?x=1'], ['listPlans', 400, 'GET', 'plans?x=1'];
     is $ask->('GET', "keys/$plain")->status, 200, 'the key is not revoked';

@@ -5,6 +5,7 @@
 #include "module/key/api_key.hpp"
 #include "module/key/digest.hpp"
 #include "module/management/ban.hpp"
+#include "module/management/usage_reset.hpp"
 #include "module/text/duration.hpp"
 
 namespace tollgate::management {
@@ -123,6 +124,14 @@ Task<Durability> revoke_keys(Caller caller, std::string id, AcceptsVersion condi
         co_await operation.revoke(id);
     };
     co_return co_await execute_durably(caller.database, operation, revoke);
+}
+
+Task<Durability> reset_usage_of(Caller caller, std::string id, CountingTables tables) {
+    const std::function<Task<void>(bool)> reset = [&](bool /*again*/) -> Task<void> {
+        auto entry = entry_of(caller, "reset", id);
+        co_await reset_usage(caller.database, caller.keys, std::move(entry), tables);
+    };
+    co_return co_await execute_durably(caller.database, reset);
 }
 
 Task<Durability> lift_ban_of(Caller caller, std::string id) {

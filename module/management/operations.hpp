@@ -99,6 +99,9 @@ Task<Durability> change_keys(Caller caller, std::string action, std::string id, 
 /// Removes an id, its keys, their last uses and its ban.
 Task<Durability> revoke_keys(Caller caller, std::string id, AcceptsVersion condition = {});
 
+/// Resets the counts of an id in these tables: see reset_usage().
+Task<Durability> reset_usage_of(Caller caller, std::string id, CountingTables tables);
+
 /// Removes the strikes and the ban of an id that exists.
 Task<Durability> lift_ban_of(Caller caller, std::string id);
 

@@ -68,6 +68,15 @@ Task<AdminResponse> show_usage(ResourceRequest request) {
     co_return json_response(200, [&](JsonWriter& json) { write_usage(json, usage); });
 }
 
+Task<AdminResponse> end_usage(ResourceRequest request) {
+    co_await require_known(request);
+    request.preconditions.require_without_version();
+    CountingTables tables{.known = request.tables};
+    const auto durability =
+        co_await reset_usage_of(request.caller(), request.id, std::move(tables));
+    co_return with_durability({.status = 204}, durability);
+}
+
 Task<AdminResponse> show_history(ResourceRequest request) {
     const auto days = days_of(request.query);
     CountingTables tables{.known = request.tables};
@@ -185,6 +194,7 @@ constexpr std::array kAuditParameters{
 };
 constexpr std::array kOtherEndpoints{
     Endpoint{"GET", "keys/{id}/usage", "showUsage", show_usage},
+    Endpoint{"DELETE", "keys/{id}/usage", "resetUsage", end_usage},
     Endpoint{"GET", "keys/{id}/history", "showHistory", show_history, kHistoryParameters},
     Endpoint{"GET", "keys/{id}/ban", "showBan", show_ban},
     Endpoint{"DELETE", "keys/{id}/ban", "liftBan", end_ban},

@@ -1,0 +1,93 @@
+#include "module/management/usage_reset.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "module/management/key_transactions.hpp"
+#include "module/quota/period.hpp"
+#include "module/redis/protocol/schema.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Nodes return leases some ten milliseconds after they are asked for them.
+constexpr std::chrono::milliseconds kRecallTime{300};
+
+template <typename Parts>
+std::string joined_parts(const Parts& parts) {
+    std::string name;
+    for (const auto part : parts) {
+        name += part;
+    }
+    return name;
+}
+
+/// The commands that move the last day of a table to the history, with the units that the fields of
+/// its quota have. None if it has no day.
+std::vector<redis::Command> moving_of_day(const redis::Keys& keys, const std::string& id,
+                                          const PlanTable& table, const redis::Value& quota,
+                                          const redis::Value& lifetime, Instant now) {
+    auto fields = quota.fields();
+    const auto period = stored_period(24h);
+    const auto number = joined_parts(redis::window_field(period, redis::window_part::kNumber));
+    const auto count = joined_parts(redis::window_field(period, redis::window_part::kCount));
+    const auto day = redis::number_or_zero(fields[number]);
+    const auto units = redis::number_or_zero(fields[count]);
+    if (!table.has_history() || day <= 0 || units <= 0) {
+        return {};
+    }
+    const auto history = keys.history(id);
+    const auto field = joined_parts(redis::history_field(table.name, std::to_string(day)));
+    std::vector<redis::Command> commands{{"HINCRBY", history, field, std::to_string(units)}};
+    const auto end = Instant(std::chrono::days(day + 1) + table.history);
+    if (end > now + std::chrono::milliseconds(lifetime.integer)) {
+        commands.push_back({"PEXPIREAT", history, std::to_string(end.time_since_epoch().count())});
+    }
+    return commands;
+}
+
+Task<void> reset_table(Database& database, const redis::Keys& keys, KeyTransactions& transactions,
+                       const std::string& id, const PlanTable& table) {
+    constexpr int kMostAttempts = 100;
+    const auto name = keys.quota(id, table.name);
+    for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
+        Transaction read;
+        read.commands = {{"HGETALL", name}, {"PTTL", keys.history(id)}, {"TIME"}};
+        const auto replies = co_await execute(database, std::move(read));
+        const auto& quota = replies.value()[0];
+        Transaction reset;
+        reset.conditions.push_back({.command = {"HGETALL", name}, .elements = quota.texts()});
+        reset.commands = moving_of_day(keys, id, table, quota, replies.value()[1],
+                                       time_of_reply(replies.value()[2]));
+        reset.commands.push_back({"DEL", name});
+        reset.names = {id};
+        const bool is_reset =
+            co_await transactions.commit(std::move(reset), KeyTransactions::Audited::kYes);
+        if (is_reset) {
+            co_return;
+        }
+    }
+    throw OperationError(Reason::kConcurrentChange,
+                         "the counts of \"" + id + "\" change too fast: repeat the request");
+}
+
+}  // namespace
+
+Task<void> reset_usage(Database& database, const redis::Keys& keys, AuditEntry entry,
+                       CountingTables tables) {
+    const std::string id = entry.id;
+    KeyTransactions transactions(database, keys, std::move(entry));
+    redis::Command recall{"PUBLISH", keys.events(), std::string(redis::kRecallOf) + id};
+    co_await run(database, std::move(recall));
+    co_await wait(database, kRecallTime);
+    for (const PlanTable* table : tables.known) {
+        co_await reset_table(database, keys, transactions, id, *table);
+    }
+}
+
+}  // namespace tollgate::management
