@@ -333,14 +333,22 @@ subtest 'tollgate_usage and tollgate_status' => sub {
 
 subtest 'tollgate_admin' => sub {
     my %refused = (
-        'tollgate api; tollgate_admin main; # here'                                                    => 'needs a "tollgate_scope"',
+        'tollgate api; tollgate_admin main; # here'                                                    => 'needs a "tollgate_scope", or "read=" and "write=": not every key may manage keys',
         'tollgate_scope admin; tollgate_admin main; # here'                                            => 'needs a "tollgate" that names a plan table: the admin API must require a key',
         'tollgate off; tollgate_scope admin; tollgate_admin main; # here'                              => 'needs a "tollgate" that names a plan table: the admin API must require a key',
-        'tollgate api; tollgate_scope off; tollgate_admin main; # here'                                => 'needs a "tollgate_scope"',
+        'tollgate api; tollgate_scope off; tollgate_admin main; # here'                                => 'needs a "tollgate_scope", or "read=" and "write=": not every key may manage keys',
         'tollgate api; tollgate_scope admin; tollgate_dry_run on; tollgate_admin main; # here'         => 'conflicts with "tollgate_dry_run on": the admin API must require a key',
         'tollgate api; tollgate_scope admin; tollgate_bypass $arg_x; tollgate_admin main; # here'      => 'conflicts with "tollgate_bypass": the admin API must require a key',
         'tollgate api; tollgate_scope admin; satisfy any; tollgate_admin main; # here'                 => 'conflicts with "satisfy any": the admin API must require a key',
         'tollgate api; tollgate_scope admin; tollgate_admin other; # here'                             => 'names an unknown "tollgate_redis"',
+        'tollgate api; tollgate_admin main read=r; # here'                                             => 'needs a "tollgate_scope", or "read=" and "write="',
+        'tollgate api; tollgate_admin main write=w; # here'                                            => 'needs a "tollgate_scope", or "read=" and "write="',
+        'tollgate off; tollgate_admin main read=r write=w; # here'                                     => 'needs a "tollgate" that names a plan table: the admin API must require a key',
+        'tollgate api; tollgate_admin main read=r write=w other; # here'                               => 'invalid number of arguments',
+        'tollgate api; tollgate_admin main read=r other=w; # here'                                     => 'invalid parameter "other=w"',
+        'tollgate api; tollgate_admin main read=r read=w; # here'                                      => 'has "read=" twice',
+        'tollgate api; tollgate_admin main read= write=w; # here'                                      => 'invalid scope in "read="',
+        'tollgate api; tollgate_admin main read=$arg_x write=w; # here'                                => 'invalid scope in "read=$arg_x"',
         'tollgate api; tollgate_scope admin; tollgate_admin; # here'                                   => 'invalid number of arguments',
         'tollgate api; tollgate_scope admin; tollgate_status; tollgate_admin main; # here'             => 'conflicts with another content handler',
     );

@@ -77,7 +77,7 @@ ngx_command_t commands[] = {
      read_status, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_dashboard"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1,
      read_dashboard, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
-    {ngx_string("tollgate_admin"), NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1, read_admin,
+    {ngx_string("tollgate_admin"), NGX_HTTP_LOC_CONF | NGX_CONF_TAKE123, read_admin,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_console"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1,
      read_console, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},

@@ -8,6 +8,7 @@
 
 #include "module/http/config/complex_value.hpp"
 #include "module/http/config/key_sources.hpp"
+#include "module/http/endpoints/endpoints.hpp"
 #include "module/key/key_record.hpp"
 #include "module/key/scopes.hpp"
 #include "module/text/whole_number.hpp"
@@ -49,6 +50,17 @@ LocationConf defaults(ngx_conf_t* cf) {
     return conf;
 }
 
+/// What `read=` and `write=` of `tollgate_admin` add to `tollgate_scope`. nullptr: nothing.
+const RoleScopes* role_scopes(ngx_conf_t* cf, const LocationConf& conf) {
+    const auto* const admin = conf.content != nullptr ? conf.content->admin : nullptr;
+    if (admin == nullptr || (admin->read_scope.empty() && admin->write_scope.empty())) {
+        return nullptr;
+    }
+    return make_pooled<RoleScopes>(
+        cf->pool, RoleScopes{.read = parse_scopes(*conf.scopes + " " + admin->read_scope),
+                             .write = parse_scopes(*conf.scopes + " " + admin->write_scope)});
+}
+
 /// Returns false after logging why the content handler can't serve the location.
 bool check_content_handler(ngx_conf_t* cf, const LocationConf& conf) {
     if (conf.content == nullptr) {
@@ -75,6 +87,13 @@ void log_invalid_cost(ngx_http_request_t* r, std::string_view text, const char* 
 
 const LocationConf& LocationConf::of(ngx_http_request_t* r) {
     return *static_cast<LocationConf*>(ngx_http_get_module_loc_conf(r, ngx_http_tollgate_module));
+}
+
+const std::string& LocationConf::scopes_of(const ngx_http_request_t* r) const {
+    if (roles == nullptr) {
+        return *scopes;
+    }
+    return content->is_read(r, *content->admin) ? roles->read : roles->write;
 }
 
 std::string_view LocationConf::realm_of(ngx_http_request_t* r) const {
@@ -126,6 +145,7 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
         }
         inherit(conf, outer);
         inherit(conf, defaults(cf));
+        conf.roles = role_scopes(cf, conf);
         if (conf.content != nullptr && !is_own) {
             core.handler = conf.content->handler;
         }

@@ -35,8 +35,17 @@ struct ContentHandler {
     const Dashboard* dashboard = nullptr;  ///< what `tollgate_dashboard` serves
     AdminConf* admin = nullptr;            ///< what `tollgate_admin` says
     const Console* console = nullptr;      ///< what `tollgate_console` serves
+    /// Whether a request of `tollgate_admin` in this location changes nothing.
+    bool (*is_read)(const ngx_http_request_t* r, const AdminConf& admin) = nullptr;
     std::string directive{};
     Position position{};
+};
+
+/// The scopes that `tollgate_admin` and `tollgate_scope` require together, in the form of
+/// parse_scopes.
+struct RoleScopes {
+    std::string read;
+    std::string write;
 };
 
 /// `tollgate_cost`.
@@ -70,6 +79,7 @@ struct LocationConf {
     ngx_flag_t json_errors;
     ngx_uint_t log_level;
     const ContentHandler* content;  ///< nullptr: no content handler of Tollgate
+    const RoleScopes* roles;        ///< nullptr: all requests require the same scopes
 
     static const LocationConf& of(ngx_http_request_t* r);
 
@@ -77,6 +87,8 @@ struct LocationConf {
     std::span<const KeyField> stripped_fields() const {
         return forward_authorization != 0 ? std::span<const KeyField>() : key_from->fields;
     }
+    /// The scopes that this request requires, in the form of parse_scopes.
+    const std::string& scopes_of(const ngx_http_request_t* r) const;
     /// `tollgate_realm` for this request.
     std::string_view realm_of(ngx_http_request_t* r) const;
     /// `tollgate_cost` for this request. If it is invalid, logs an error and returns 1.

@@ -71,8 +71,9 @@ void finalize_unless_waiting(ngx_http_request_t* r, ngx_int_t rc) {
 /// The path below the location. nginx decodes and normalizes `r->uri`, where an id with an encoded
 /// `/` would be another path. Therefore the path is read as the client sent it. If `rewrite` has
 /// changed the URI, there is only `r->uri`: a path with an encoded `/` is then refused.
-std::optional<management::ResourcePath> path_of(ngx_http_request_t* r) {
-    const std::string_view base = LocationConf::of(r).content->admin->base;
+std::optional<management::ResourcePath> path_of(const ngx_http_request_t* r,
+                                                const AdminConf& admin) {
+    const std::string_view base = admin.base;
     const auto sent = view(r->unparsed_uri);
     const auto path = sent.substr(0, sent.find_first_of("?#"));
     if (r->valid_unparsed_uri != 0) {
@@ -85,6 +86,10 @@ std::optional<management::ResourcePath> path_of(ngx_http_request_t* r) {
         return std::nullopt;
     }
     return management::ResourcePath::of_decoded(uri.substr(base.size()));
+}
+
+std::string_view method_of(const ngx_http_request_t* r) {
+    return r->method == NGX_HTTP_HEAD ? "GET" : view(r->method_name);
 }
 
 /// nginx makes the tag of a response weak when it compresses it, and `If-Match` never matches a
@@ -194,18 +199,20 @@ void start_checked(ngx_http_request_t* r) noexcept {
 void check(ngx_http_request_t* r, std::string_view body) {
     RequestContext& context = *granted_here(r);
     const auto arrival = client_of(r).engine().steady_time();
-    const auto method = r->method == NGX_HTTP_HEAD ? "GET" : view(r->method_name);
-    management::AdminRequest request{.method = std::string(method),
-                                     .path = *path_of(r),
-                                     .base = LocationConf::of(r).content->admin->base,
-                                     .query = std::string(view(r->args)),
-                                     .body = std::string(body),
-                                     .content_type = field_list(r, "Content-Type"),
-                                     .content_encoding = field_list(r, "Content-Encoding"),
-                                     .idempotency_key = field_list(r, "Idempotency-Key"),
-                                     .if_match = field_list(r, "If-Match"),
-                                     .if_none_match = field_list(r, "If-None-Match"),
-                                     .actor = "key:" + context.outcome().key().id};
+    management::AdminRequest request{
+        .method = std::string(method_of(r)),
+        .path = *path_of(r, *LocationConf::of(r).content->admin),
+        .base = LocationConf::of(r).content->admin->base,
+        .query = std::string(view(r->args)),
+        .body = std::string(body),
+        .content_type = field_list(r, "Content-Type"),
+        .content_encoding = field_list(r, "Content-Encoding"),
+        .idempotency_key = field_list(r, "Idempotency-Key"),
+        .if_match = field_list(r, "If-Match"),
+        .if_none_match = field_list(r, "If-None-Match"),
+        .actor = "key:" + context.outcome().key().id,
+        .name =
+            management::request_name(field_list(r, "X-Request-Id"), field_list(r, "traceparent"))};
     RequestContext& check = context.check_key_again();
     make_pooled<CheckedRequest>(r->pool, CheckedRequest{check, std::move(request), arrival});
     if (check.outcome().is_decided()) {
@@ -226,6 +233,11 @@ void on_body(ngx_http_request_t* r, ngx_int_t status, std::string_view body) noe
 
 }  // namespace
 
+bool is_admin_read(const ngx_http_request_t* r, const AdminConf& admin) {
+    const auto path = path_of(r, admin);
+    return path ? management::is_read(method_of(r), *path) : method_of(r) == "GET";
+}
+
 ngx_int_t handle_admin(ngx_http_request_t* r) noexcept {
     return guarded(r, [&]() -> ngx_int_t {
         // The API evaluates the conditions of a request before it changes anything. nginx would do
@@ -238,7 +250,8 @@ ngx_int_t handle_admin(ngx_http_request_t* r) noexcept {
         if (!path) {
             return NGX_HTTP_NOT_FOUND;
         }
-        return nginx::read_request_body(r, kLongestBody, on_body);
+        const auto longest = management::longest_body(method_of(r), *path);
+        return nginx::read_request_body(r, longest, on_body);
     });
 }
 

@@ -5,6 +5,7 @@
 
 #include "module/http/config/location_conf.hpp"
 #include "module/http/endpoints/endpoints.hpp"
+#include "module/key/scopes.hpp"
 
 namespace tollgate::http {
 
@@ -32,8 +33,10 @@ std::string_view find_admin_mistake(ngx_conf_t* cf, const LocationConf& conf) {
     if (conf.tables == nullptr) {
         return "needs a \"tollgate\" that names a plan table: the admin API must require a key";
     }
-    if (conf.scopes->empty()) {
-        return "needs a \"tollgate_scope\": not every key may manage keys";
+    if (conf.roles != nullptr ? conf.roles->read.empty() || conf.roles->write.empty()
+                              : conf.scopes->empty()) {
+        return "needs a \"tollgate_scope\", or \"read=\" and \"write=\": not every key may manage "
+               "keys";
     }
     if (conf.dry_run != 0) {
         return "conflicts with \"tollgate_dry_run on\": the admin API must require a key";
@@ -60,6 +63,25 @@ std::string_view find_console_mistake(ngx_conf_t* cf, const LocationConf& conf) 
 bool has_paths_below(const ngx_http_core_loc_conf_t& location) {
     return !is_regex(location) && location.named == 0 && location.exact_match == 0 &&
            view(location.name).ends_with('/');
+}
+
+/// Reads `read=SCOPE` or `write=SCOPE`.
+void read_role(std::string_view word, AdminConf& admin) {
+    const auto equals = word.find('=');
+    const auto name = word.substr(0, equals);
+    if (equals == std::string_view::npos || (name != "read" && name != "write")) {
+        throw ParseError("invalid parameter " + in_quotes(word));
+    }
+    const auto scope = word.substr(equals + 1);
+    // Most likely meant as a variable.
+    if (!is_valid_scope(scope) || scope.starts_with('$')) {
+        throw ParseError("invalid scope in " + in_quotes(word));
+    }
+    std::string& role = name == "read" ? admin.read_scope : admin.write_scope;
+    if (!role.empty()) {
+        throw ParseError("\"tollgate_admin\" directive has \"" + std::string(name) + "=\" twice");
+    }
+    role = scope;
 }
 
 }  // namespace
@@ -98,10 +120,18 @@ char* read_admin(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcep
         if (!has_paths_below(core)) {
             return "needs a location with a prefix, such as \"location /admin/\"";
         }
-        auto* admin =
-            make_pooled<AdminConf>(cf->pool, AdminConf{.redis_name = std::string(words_of(cf)[1]),
-                                                       .base = std::string(view(core.name))});
-        return set_content_handler(cf, conf, {handle_admin, find_admin_mistake, nullptr, admin});
+        const auto words = words_of(cf);
+        auto* admin = make_pooled<AdminConf>(
+            cf->pool,
+            AdminConf{.redis_name = std::string(words[1]), .base = std::string(view(core.name))});
+        for (const auto word : Words(words).subspan(2)) {
+            read_role(word, *admin);
+        }
+        return set_content_handler(cf, conf,
+                                   {.handler = handle_admin,
+                                    .find_mistake = find_admin_mistake,
+                                    .admin = admin,
+                                    .is_read = is_admin_read});
     });
 }
 

@@ -31,12 +31,18 @@ ngx_int_t handle_console(ngx_http_request_t* r) noexcept;
 /// What `tollgate_admin` says: the Redis whose keys it manages, and where the paths begin.
 struct AdminConf {
     std::string redis_name;
-    std::string base;       ///< the URI up to the path of a resource: the location's name
-    std::size_t redis = 0;  ///< in MainConf::redis; set when the location is merged
+    std::string base;           ///< the URI up to the path of a resource: the location's name
+    std::size_t redis = 0;      ///< in MainConf::redis; set when the location is merged
+    std::string read_scope{};   ///< `read=`: requests that change nothing require it; empty: none
+    std::string write_scope{};  ///< `write=`: the same of other requests
 };
 
 /// The media type of pages.
 inline constexpr std::string_view kHtmlType = "text/html; charset=utf-8";
+
+/// Whether a request to a location with `tollgate_admin` changes nothing: a GET, or another one
+/// that only reads.
+bool is_admin_read(const ngx_http_request_t* r, const AdminConf& admin);
 
 /// The dashboard as one location serves it.
 struct Dashboard {

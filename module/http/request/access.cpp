@@ -61,7 +61,7 @@ ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
         return NGX_OK;
     }
     const auto refusal =
-        before.admission().refusal_in(Worker::of(r).tables(*conf.tables), *conf.scopes);
+        before.admission().refusal_in(Worker::of(r).tables(*conf.tables), conf.scopes_of(r));
     if (!refusal) {
         return NGX_OK;
     }

@@ -14,10 +14,10 @@ bool is_on_error_page(const ngx_http_request_t* r) {
 }
 
 gateway::Admission::Options options_for(const ngx_http_request_t* r, const LocationConf& conf,
-                                        RequestContext::Purpose purpose) {
+                                        std::string_view scopes, RequestContext::Purpose purpose) {
     return {.refusals_strike = conf.dry_run == 0,
             .checks_key_only = purpose == RequestContext::Purpose::kCheckKey,
-            .scopes = *conf.scopes,
+            .scopes = scopes,
             .settles = conf.settles() && !is_on_error_page(r),
             .missing_key =
                 conf.key_from->challenge_field().empty() ? kMissingApiKey : kMissingApiKeyField};
@@ -55,8 +55,10 @@ RequestContext& RequestContext::make(ngx_http_request_t* r, const LocationConf& 
 RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf, Purpose purpose)
     : r_(r),
       conf_(conf),
+      scopes_(conf.scopes_of(r)),
       log_(r->connection->log),
-      admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf, purpose)) {}
+      admission_(Worker::of(r).tables(*conf.tables), *this,
+                 options_for(r, conf, scopes_, purpose)) {}
 
 void RequestContext::start() {
     // A module that has refused the request may have set the variable all the same: nginx does not

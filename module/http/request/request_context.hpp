@@ -40,6 +40,8 @@ class RequestContext : public Recycled<RequestContext>, private gateway::Admissi
 
     /// The location that decides.
     const LocationConf& conf() const { return conf_; }
+    /// The scopes that it requires, in the form of parse_scopes.
+    const std::string& scopes() const { return scopes_; }
     const gateway::Outcome& outcome() const { return admission_.outcome(); }
     const gateway::Admission& admission() const { return admission_; }
     /// Whether the request is decided after the access phase: see add_subject_counting.
@@ -90,6 +92,7 @@ class RequestContext : public Recycled<RequestContext>, private gateway::Admissi
 
     ngx_http_request_t* r_;
     const LocationConf& conf_;
+    const std::string& scopes_;
     NginxLog log_;
     std::optional<std::span<const KeyField>> stripped_;  ///< nothing: no fields yet
     Subject subject_;  ///< in place of a key; has no id if there is none

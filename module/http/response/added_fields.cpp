@@ -71,7 +71,7 @@ void add_challenge(ngx_http_request_t* r, const RequestContext& context) {
     Challenge challenge{.realm = conf.realm_of(r), .field = conf.key_from->challenge_field()};
     if (lacks_scope) {
         challenge.error = kInsufficientScope.code;
-        challenge.scope = *conf.scopes;
+        challenge.scope = context.scopes();
     } else if (outcome.key_was_sent) {
         challenge.error = "invalid_token";
     }

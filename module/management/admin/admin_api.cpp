@@ -88,6 +88,16 @@ std::string methods_of(const ResourcePath& path) {
 
 }  // namespace
 
+bool is_read(std::string_view method, const ResourcePath& path) {
+    const auto* const endpoint = find_endpoint(method, path);
+    return method == "GET" || (endpoint != nullptr && endpoint->is_read);
+}
+
+std::size_t longest_body(std::string_view method, const ResourcePath& path) {
+    const auto* const endpoint = find_endpoint(method, path);
+    return endpoint != nullptr ? endpoint->longest_body : kLongestBody;
+}
+
 AdminResponse with_durability(AdminResponse response, Durability durability) {
     switch (durability) {
         case Durability::kConfirmed:

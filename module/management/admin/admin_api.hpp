@@ -17,6 +17,12 @@ namespace tollgate::management {
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                            std::vector<const PlanTable*> tables, AdminRequest request);
 
+/// Whether a request changes nothing. `method` is `GET` also for HEAD.
+bool is_read(std::string_view method, const ResourcePath& path);
+
+/// The longest body of a request, in bytes.
+std::size_t longest_body(std::string_view method, const ResourcePath& path);
+
 /// The response to a request that is not handled, because too many others are: 429.
 AdminResponse too_many_operations();
 
