@@ -42,7 +42,7 @@ ngx_command_t commands[] = {
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_redis"), NGX_HTTP_MAIN_CONF | NGX_CONF_BLOCK | NGX_CONF_TAKE1,
      read_redis_block, NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
-    {ngx_string("tollgate_plans"), NGX_HTTP_MAIN_CONF | NGX_CONF_BLOCK | NGX_CONF_TAKE123,
+    {ngx_string("tollgate_plans"), NGX_HTTP_MAIN_CONF | NGX_CONF_BLOCK | NGX_CONF_1MORE,
      read_plans_block, NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate"), kEverywhere | NGX_CONF_1MORE, read_tollgate, NGX_HTTP_LOC_CONF_OFFSET,
      0, nullptr},
