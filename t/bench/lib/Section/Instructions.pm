@@ -44,6 +44,7 @@ sub run {
         ['Tollgate, one, lease=off',    'granted', $measure->($tollgate, 'exact', 'one')],
         ['Tollgate, one, settle=',      'granted', $measure->($tollgate, 'settle', 'one')],
         ['Tollgate, one, in_flight',    'granted', $measure->($tollgate, 'in_flight', 'one')],
+        ['Tollgate, one, by=$variable', 'granted', $measure->($tollgate, 'values', 'one')],
         ["Tollgate, $key_count keys",   'granted', $measure->($tollgate, 'tollgate', 'many')],
         ["the same, settle=",           'granted', $measure->($tollgate, 'settle', 'many')],
         ["the same, in_flight",         'granted', $measure->($tollgate, 'in_flight', 'many')],
