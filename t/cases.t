@@ -168,6 +168,17 @@ subtest 'Several keys of one organisation' => sub {
     $nginx->stop;
 };
 
+subtest 'Limits for each end user' => sub {
+    my $nginx = start('Limits for each end user', replace => { '1000r/d' => '7r/d', '100r/d' => '3r/d' });
+    my $key = key('customer');
+    my $statuses = sub { my ($times, @user) = @_; return join ' ', map { http_get($nginx, '/', bearer($key), map { ('X-User' => $_) } @user)->status } 1 .. $times };
+    is($statuses->(4, 'alice'), '200 200 200 429', 'the limit of a user');
+    is($statuses->(2, 'bob'), '200 200', 'another user has its own');
+    is($statuses->(3), '200 200 429', 'those without a user share one, and the customer has spent its quota');
+    is(count('customer'), 7, '… to which all are charged');
+    $nginx->stop;
+};
+
 subtest 'Requests without a key' => sub {
     my $nginx = start('Requests without a key');
     my $key = key('with-key');

@@ -56,6 +56,9 @@ subtest 'names' => sub {
     mistake("lease=$_", qr/"lease" is "off" or a time from 50ms to 1m, not "\Q$_\E"/, "$redis tollgate_plans api lease=$_ { # here\n plan free 5r/s; }")
         for qw(0 49ms 61s);
     mistake("lease=$_", qr/invalid time "\Q$_\E"/, "$redis tollgate_plans api lease=$_ { # here\n plan free 5r/s; }") for qw(on 1x -1s);
+    mistake("by=$_", qr/"by" is "id" or one variable, not "\Q$_\E"/, "$redis tollgate_plans api by=$_ { # here\n plan free 5r/s; }") for '', '$', 'user', 'ids', '$a-b', '$a$b';
+    mistake('in_flight of values', qr/"in_flight" of plan "free" with "by=\$arg_a" in tollgate_plans "api": use a table by=id for it/, "$redis tollgate_plans api by=\$arg_a { # here\n plan free 5r/s in_flight=2; }");
+    mistake('by= twice', 'invalid parameter "by=id"', "$redis tollgate_plans api by=\$arg_a by=id { # here\n plan free 5r/s; }");
     mistake('lease= twice', 'invalid parameter "lease=2s"', "$redis tollgate_plans api lease=1s lease=2s { # here\n plan free 5r/s; }");
     mistake('a table without plans', 'no plan in tollgate_plans "api"', "$redis tollgate_plans api { # here\n anonymous 5r/s; }");
     mistake('unknown in tollgate_plans', 'unknown directive "plam"', "$redis tollgate_plans api {\n plam free 5r/s; # here\n }");

@@ -80,7 +80,8 @@ bool AcquireCall::add(Group& group) {
     const bool renews_lease =
         std::exchange(group.request.renews_lease, false) && !returns_leases && count == 0;
     const bool is_recalled = tollgate::is_recalled(
-        quotas, context_.zone().last_recall(context_.settings().name_hash, request.id_hash), now);
+        quotas, context_.zone().last_recall(context_.settings().name_hash, request.id_hash, quotas),
+        now);
     const LockedStripe stripe(context_.zone(), request.id_hash);
     std::uint64_t* last_report = &stripe.shared().last_report;
     const auto skip = [&] {

@@ -143,7 +143,8 @@ bool Admission::choose_quotas() {
     // require other scopes.
     if (!contains_scopes(key.scopes, options_.scopes)) {
         forbid(kInsufficientScope);
-    } else if (!(options_.checks_key_only ? tables_.has_plan(key.plan) : quota_.choose(key))) {
+    } else if (!(options_.checks_key_only ? tables_.has_plan(key.plan)
+                                          : quota_.choose(outcome_.record, client_))) {
         forbid(kPlanNotAllowed);
     } else if (options_.checks_key_only) {
         grant(Verdict::kGranted);

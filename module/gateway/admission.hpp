@@ -23,9 +23,9 @@ namespace tollgate::gateway {
 class Admission : private AcquireWaiter, private LookupWaiter, private FlightWaiter {
   public:
     /// The request that is decided.
-    class Client : private Pinned {
+    class Client : private Pinned, public ValueSource {
       public:
-        virtual ~Client() = default;
+        ~Client() override = default;
 
         /// The units that the request costs; 0 takes none. Called once, when its key is
         /// authenticated and has quotas.

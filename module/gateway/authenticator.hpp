@@ -48,6 +48,8 @@ class Authenticator {
     /// give the entry to another key: call forget_known() before the request waits.
     KnownKey* known() const { return known_; }
     void forget_known() noexcept { known_ = nullptr; }
+    /// The request is decided with this entry of the same key, which is that of its values.
+    void set_known(KnownKey& of_values) noexcept { known_ = &of_values; }
 
     /// The request uses the key with this record. Notes that once.
     void note_use(const KeyRecord& record) noexcept;

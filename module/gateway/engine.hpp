@@ -24,6 +24,9 @@ class Engine : public EngineContext {
     AcquireBatcher& acquires() { return acquires_; }
     KeyLookups& lookups() { return lookups_; }
     KnownKeys& known_keys() { return known_keys_; }
+    /// The same keys, with values of requests: each has the quotas of its values. The token of an
+    /// entry stands for both.
+    KnownKeys& known_values() { return known_values_; }
     KeyUses& uses() { return uses_; }
     Slices& slices() { return slices_; }
     Flights& flights() { return flights_; }
@@ -48,6 +51,7 @@ class Engine : public EngineContext {
     Settlement settlement_{*this, acquires_, slices_};
     KeyLookups lookups_{*this, settlement_};
     KnownKeys known_keys_;
+    KnownKeys known_values_;
     KeyUses uses_{*this};
     Slices slices_{*this, settlement_};
     Flights flights_{*this};

@@ -30,7 +30,12 @@ Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stri
         }
         for (TableQuota& quota : quotas_in(*served.table, found.record).value_or(Quotas{})) {
             const QuotaCache::Key key(found.id, redis, quota, 0);
-            if (is_held(stripe.quotas().load(key))) {
+            if (quota.by == CountedBy::kValue) {
+                for (const ValueDigest value : stripe.quotas().held_values(key)) {
+                    held.push_back(quota);
+                    held.back().value = value;
+                }
+            } else if (is_held(stripe.quotas().load(key))) {
                 held.push_back(std::move(quota));
             }
         }

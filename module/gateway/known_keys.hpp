@@ -38,6 +38,15 @@ struct KnownKey {
     bool is_watched = false;  ///< see Slices
 };
 
+/// The values of a request in the tables that count them.
+class ValueSource {
+  public:
+    virtual ~ValueSource() = default;
+    /// The value in the table at this position of the table set. Called once for each of them, when
+    /// the key is authenticated. The text lives as long as the request. Throws std::bad_alloc.
+    virtual std::string_view value(std::size_t table) = 0;
+};
+
 /// The keys that a worker has authenticated lately, in the worker's own memory. Finding one takes
 /// no lock, and no SHA-256 of its token. The table has a fixed size; the least recently used keys
 /// are dropped. The caller checks that a record is still fresh.

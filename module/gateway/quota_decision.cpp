@@ -1,7 +1,9 @@
 #include "module/gateway/quota_decision.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "module/gateway/engine.hpp"
 #include "module/quota/cost_settlement.hpp"
@@ -9,17 +11,100 @@
 #include "module/quota/local_decision.hpp"
 #include "module/quota/plain_acquire.hpp"
 #include "module/quota/shown_windows.hpp"
+#include "module/text/name_hash.hpp"
 
 namespace tollgate::gateway {
 
-bool QuotaDecision::choose(const KeyRecord& record) {
-    record_ = &record;
+namespace {
+
+/// The values of a request.
+class RequestValues {
+  public:
+    /// Asks for those in the tables at these positions. Throws std::bad_alloc.
+    RequestValues(std::span<const std::size_t> tables, ValueSource& source) {
+        // One table needs no allocation.
+        if (tables.size() == 1) {
+            text_ = source.value(tables.front());
+            return;
+        }
+        for (const std::size_t table : tables) {
+            const std::string_view value = several_.emplace_back(source.value(table));
+            joined_.append(std::to_string(value.size())).append(":").append(value);
+        }
+        text_ = joined_;
+    }
+
+    /// Stands for all values: others have another one.
+    std::string_view text() const { return text_; }
+    /// The values in these tables, which are those of the constructor.
+    std::vector<TableValue> in(std::span<const PlanTable* const> tables,
+                               std::span<const std::size_t> positions) const {
+        std::vector<TableValue> values;
+        for (std::size_t i = 0; i < positions.size(); ++i) {
+            values.push_back({name_hash(tables[positions[i]]->name),
+                              positions.size() == 1 ? text_ : several_[i]});
+        }
+        return values;
+    }
+
+  private:
+    std::vector<std::string_view> several_;
+    std::string joined_;
+    std::string_view text_;
+};
+
+}  // namespace
+
+bool QuotaDecision::choose(const std::shared_ptr<const KeyRecord>& record, ValueSource& values) {
+    record_ = record.get();
     const KnownKey* known = key_.known();
-    request_.quotas = known != nullptr ? known->quotas : tables_.quotas_of(record);
-    request_.id = record.id;
+    request_.quotas = known != nullptr ? known->quotas : tables_.quotas_of(*record);
+    request_.id = record->id;
     request_.id_hash = key_.id();
     request_.api_key = key_.key().hash();
+    if (request_.quotas && !tables_.counting_values().empty()) {
+        choose_by_values(record, values);
+    }
     return request_.quotas != nullptr;
+}
+
+/// A known key with the values of a known request has an entry of its own, with a slice and a
+/// refusal of its own.
+void QuotaDecision::choose_by_values(const std::shared_ptr<const KeyRecord>& record,
+                                     ValueSource& source) {
+    const auto positions = tables_.counting_values();
+    const RequestValues values(positions, source);
+    const KnownKey* key = key_.known();
+    KnownKeys& entries = engine().known_values();
+    TokenHash token{};
+    if (key != nullptr) {
+        const TokenHash hash = entries.hash(values.text());
+        token = {key->token[0] ^ hash[0], key->token[1] ^ hash[1]};
+        KnownKey* known = entries.find(token, tables_, key->used);
+        if (known != nullptr && known->record == record) {
+            key_.set_known(*known);
+            request_.quotas = known->quotas;
+            return;
+        }
+    }
+    request_.quotas = std::make_shared<const Quotas>(
+        with_values(*request_.quotas, values.in(tables_.tables(), positions)));
+    if (key != nullptr) {
+        KnownKey& known = entries.place_for(token, tables_);
+        engine().slices().end(known);
+        known = {.token = token,
+                 .tables = &tables_,
+                 .key = key->key,
+                 .record = record,
+                 .id = key->id,
+                 .quotas = request_.quotas,
+                 .checked = key->checked,
+                 .touched = key->touched,
+                 .used = key->used,
+                 .slice = {},
+                 .refusal = {}};
+        key_.set_known(known);
+    }
 }
 
 void QuotaDecision::set_demand(std::int64_t cost, bool refusals_strike, bool settles) {
@@ -249,7 +334,8 @@ void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
         const LockedStripe stripe(engine().zone(), request.id_hash);
         LoadedStates states(stripe, engine(), request);
         was_held = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
-        const SteadyTime recalled = engine().zone().last_recall(redis, request.id_hash);
+        const SteadyTime recalled =
+            engine().zone().last_recall(redis, request.id_hash, *request.quotas);
         settle_cost(states, *request.quotas, counting, units,
                     is_recalled(*request.quotas, recalled, now));
         states.save(now.steady);

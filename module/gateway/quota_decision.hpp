@@ -15,11 +15,12 @@ namespace tollgate::gateway {
 class QuotaDecision {
   public:
     /// Both must outlive it.
-    QuotaDecision(TableSet& tables, const Authenticator& key) : tables_(tables), key_(key) {}
+    QuotaDecision(TableSet& tables, Authenticator& key) : tables_(tables), key_(key) {}
 
-    /// Chooses the quotas of the key with this record, which must outlive this object. False if its
-    /// plan is not in every table, or its limits are invalid. Throws std::bad_alloc.
-    bool choose(const KeyRecord& record);
+    /// Chooses the quotas of the key with this record, which must outlive this object, and of the
+    /// values of the request. False if its plan is not in every table, or its limits are invalid.
+    /// Throws std::bad_alloc.
+    bool choose(const std::shared_ptr<const KeyRecord>& record, ValueSource& values);
     /// What the request asks of them. `settles`: Decision::counting is needed.
     void set_demand(std::int64_t cost, bool refusals_strike, bool settles);
     /// Redis may have counted a strike for the request: no refusal of it is a further one.
@@ -51,6 +52,8 @@ class QuotaDecision {
   private:
     Engine& engine() const { return tables_.engine(); }
 
+    void choose_by_values(const std::shared_ptr<const KeyRecord>& record, ValueSource& source);
+
     ClockBounds clock_bounds(ExactSteadyTime time) const;
     Decision take_from_slice(const KnownKey& known, ExactSteadyTime now) const;
     Decision repeat(RecentRefusal& refusal, ExactSteadyTime now) const;
@@ -64,7 +67,7 @@ class QuotaDecision {
                       const ClockBounds& time) const;
 
     TableSet& tables_;
-    const Authenticator& key_;
+    Authenticator& key_;
     AcquireRequest request_;
     const KeyRecord* record_ = nullptr;
     bool settles_ = false;

@@ -82,11 +82,13 @@ bool Settlement::claim_turn() {
     return true;
 }
 
-void Settlement::recall(std::string_view id) noexcept {
+void Settlement::recall(std::string_view counter) noexcept {
     attempt(context_.log(), [&] {
-        const IdHash hash = id_hash(id);
+        const auto colon = std::min(counter.find(':'), counter.size());
+        const IdHash hash = id_hash(counter.substr(0, colon));
+        const auto value = ValueDigest::read(counter.substr(colon)).number();
         const SteadyTime now = context_.steady_time();
-        LockedNode(context_.zone()).recalls().note(context_.settings().name_hash, hash, now);
+        LockedNode(context_.zone()).recalls().note(context_.settings().name_hash, hash, value, now);
         slices_.end(hash);
         if (!is_shutting_down_) {
             pass_due_ = now + kRecallDelay;
@@ -165,7 +167,7 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, Whi
     const bool is_recalled =
         held.state.lease > 0 &&
         tollgate::is_recalled(Period::of_code(held.layout.periods.front()),
-                              context_.zone().last_recall(held.redis, held.id), bounds);
+                              context_.zone().last_recall(held.redis, held.id, held.value), bounds);
     const bool is_due = which == Which::kLeft || held.has_report || is_recalled ||
                         needs_settling(held.state, horizon_of(held), bounds);
     if (!is_due || !context_.transport().is_reachable(slot)) {
@@ -250,8 +252,8 @@ void Settlement::settle(const Due& due, Which which) {
 std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held) {
     const auto is_same = [&](const auto& known) {
         const TableQuota& quota = known->front();
-        return quota.table_id == held.table && WindowLayout(quota) == held.layout &&
-               quota.rates == held.quota(quota.table).rates;
+        return quota.table_id == held.table && quota.value.number() == held.value &&
+               WindowLayout(quota) == held.layout && quota.rates == held.quota(quota.table).rates;
     };
     const auto known = std::ranges::find_if(quotas_, is_same);
     if (known != quotas_.end()) {
@@ -264,7 +266,8 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held
     }
     TableQuota quota = held.quota(table->name);
     quota.lease_time = table->lease_time;
-    quota.history = table->history;
+    // Of a table that counts values, another quota keeps the history.
+    quota.history = quota.value ? std::chrono::days(0) : table->history;
     quota.policies.resize(quota.rates.size());
     return quotas_.emplace_back(std::make_shared<const Quotas>(Quotas{std::move(quota)}));
 }

@@ -33,9 +33,9 @@ class Settlement : private Pinned {
     /// or this worker is shutting down and no other serves its tables. Throws std::bad_alloc.
     void settle_without_pass(const AcquireRequest& request);
 
-    /// Another node refuses requests of this id while units lie in leases. Returns those of this
-    /// node soon.
-    void recall(std::string_view id) noexcept;
+    /// Another node refuses requests of an id, or of a value of it, while units lie in leases.
+    /// Returns those of this node soon. `counter` is what follows redis::kRecallOf.
+    void recall(std::string_view counter) noexcept;
 
     /// A graceful shutdown of this worker has begun. Settles, leases included, every held quota of
     /// the plan tables that no other worker serves: those that a reload has removed, or all if this

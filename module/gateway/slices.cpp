@@ -37,7 +37,7 @@ void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowSta
                   const ClockBounds& now) noexcept {
     const std::uint32_t redis = context_.settings().name_hash;
     if (is_shutting_down_ || !key.slice.is_worthwhile(states, *key.quotas, now.steady) ||
-        is_recalled(*key.quotas, context_.zone().last_recall(redis, key.id), now)) {
+        is_recalled(*key.quotas, context_.zone().last_recall(redis, key.id, *key.quotas), now)) {
         return;
     }
     // Without memory for a slice, requests are granted from the lease.

@@ -27,7 +27,13 @@ TableSet::TableSet(std::span<const PlanTable* const> tables, const std::optional
       engine_(engine),
       budget_(table_with_budget(tables)),
       quotas_(tables),
-      statistics_(std::move(statistics)) {}
+      statistics_(std::move(statistics)) {
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        if (tables[i]->counts_values()) {
+            counting_values_.push_back(i);
+        }
+    }
+}
 
 std::shared_ptr<const Quotas> TableSet::quotas_of(const KeyRecord& key) {
     try {

@@ -28,11 +28,13 @@ class TableSet {
              Engine& engine, std::vector<RequestStatistics*> statistics);
 
     std::span<const PlanTable* const> tables() const { return tables_; }
+    /// The positions of the tables that count values.
+    std::span<const std::size_t> counting_values() const { return counting_values_; }
     /// The ban policy of the first table that has one.
     const std::optional<BanPolicy>& ban() const { return ban_; }
     Engine& engine() const { return engine_; }
-    /// The quotas of a key; nullptr if its plan is not in every table. The same if its limits are
-    /// invalid, which is logged. Throws std::bad_alloc.
+    /// The quotas of a key, without values; nullptr if its plan is not in every table. The same if
+    /// its limits are invalid, which is logged. Throws std::bad_alloc.
     std::shared_ptr<const Quotas> quotas_of(const KeyRecord& key);
     /// Charges `cost` to the budget of an address for failed authentications: `anonymous` of the
     /// first table that has one. 0 only reads the budget. `now` is the node's own clock. Returns
@@ -55,6 +57,7 @@ class TableSet {
     Engine& engine_;
     const PlanTable* budget_;  ///< the first table with `anonymous`; nullptr: none
     PlanQuotas quotas_;
+    std::vector<std::size_t> counting_values_;
     std::vector<RequestStatistics*> statistics_;
 };
 

@@ -129,4 +129,14 @@ redis::SharedMaster& LockedNode::sentinel_master(std::uint32_t name) const {
     return claim_entry(zone_.node_.sentinels, name).master;
 }
 
+SteadyTime Zone::last_recall(std::uint32_t redis, const IdHash& id, const Quotas& quotas) const {
+    SteadyTime last = recalls_.last(redis, id, 0);
+    for (const TableQuota& quota : quotas) {
+        if (quota.value) {
+            last = std::max(last, recalls_.last(redis, id, quota.value.number()));
+        }
+    }
+    return last;
+}
+
 }  // namespace tollgate::gateway

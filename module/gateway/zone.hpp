@@ -12,6 +12,7 @@
 #include "module/gateway/settings.hpp"
 #include "module/gateway/zone_lock.hpp"
 #include "module/quota/shared_clock.hpp"
+#include "module/quota/table_quota.hpp"
 #include "module/redis/topology/shared_master.hpp"
 #include "module/report/counter.hpp"
 #include "module/store/changes.hpp"
@@ -118,10 +119,12 @@ class Zone : private Pinned {
     SteadyTime last_made_change(std::uint32_t redis, const KeyDigest& key, const IdHash& id) const {
         return std::max(changes_.last_made(redis, key), changes_.last_made(redis, id));
     }
-    /// See Recalls::last. Needs no lock.
-    SteadyTime last_recall(std::uint32_t redis, const IdHash& id) const {
-        return recalls_.last(redis, id);
+    /// The last recall of leases of an id or of this value: see Recalls::last. Needs no lock.
+    SteadyTime last_recall(std::uint32_t redis, const IdHash& id, std::uint64_t value) const {
+        return std::max(recalls_.last(redis, id, 0), recalls_.last(redis, id, value));
     }
+    /// The same for these quotas.
+    SteadyTime last_recall(std::uint32_t redis, const IdHash& id, const Quotas& quotas) const;
     /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
     /// entries are taken, the least recently used one is used again. Locks the node
     /// for a new name.

@@ -42,7 +42,11 @@ Limits own_limits(const KeysOfId& keys) {
 
 TableState state_in(const PlanTable& table, const KeysOfId& keys) {
     TableState state{.table = table.name, .rates = {}, .known = true};
-    const Plan* plan = keys.keys.empty() ? nullptr : table.find(keys.keys.front().record.plan);
+    // The limits of a table that counts values are those of each value. Without a value, only the
+    // day of its history is counted.
+    const Plan* plan = keys.keys.empty() || table.counts_values()
+                           ? nullptr
+                           : table.find(keys.keys.front().record.plan);
     if (plan != nullptr) {
         auto limits = plan->kind == Plan::Kind::kCustom
                           ? own_limits(keys)

@@ -68,7 +68,11 @@ struct PlanTable {
     std::vector<std::string_view> seen{};  ///< the directives of its block: see find_directive
     /// Whether all nodes of the Redis share the budgets of addresses.
     bool anonymous_is_shared = false;
+    /// `by=$variable`, without the `$`: each value of the variable has a counter for each id.
+    /// Empty: an id has one counter.
+    std::string variable{};
     bool has_history() const { return history > std::chrono::days(0); }
+    bool counts_values() const { return !variable.empty(); }
 
     /// The plan of this name, otherwise the default; nullptr if there is neither.
     const Plan* find(std::string_view plan) const;

@@ -30,6 +30,22 @@ void set_anonymous(PlanTable& table, Words words) {
     }
 }
 
+/// Reads the value of `by=`: `id`, which is the empty name, or the name of a variable after a `$`.
+std::string_view parse_variable(std::string_view text) {
+    const auto is_of_name = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_';
+    };
+    const std::string_view name = text.substr(text.starts_with('$') ? 1 : 0);
+    if (text == "id") {
+        return {};
+    }
+    if (name.size() == text.size() || name.empty() || !std::ranges::all_of(name, is_of_name)) {
+        throw ParseError("\"by\" is \"id\" or one variable, not " + in_quotes(text));
+    }
+    return name;
+}
+
 using PlansDirective = DirectiveRow<void (*)(PlanTable& table, Words words)>;
 
 constexpr std::array kPlansDirectives{
@@ -49,6 +65,7 @@ TableDirective parse_table_directive(Words words) {
     constexpr std::string_view kRedis = "redis=";
     constexpr std::string_view kLease = "lease=";
     constexpr std::string_view kUnit = "unit=";
+    constexpr std::string_view kBy = "by=";
     const std::string_view name = words.empty() ? "" : words.front();
     if (!is_valid_name(name) || name == "off") {
         throw ParseError("invalid name " + in_quotes(name) + " of tollgate_plans");
@@ -57,6 +74,7 @@ TableDirective parse_table_directive(Words words) {
     directive.table.name = name;
     bool has_lease = false;
     bool has_unit = false;
+    bool has_by = false;
     for (const auto word : words.subspan(1)) {
         if (word.starts_with(kRedis) && word.size() > kRedis.size() &&
             directive.redis_name.empty()) {
@@ -71,6 +89,8 @@ TableDirective parse_table_directive(Words words) {
                                  in_quotes(word.substr(kUnit.size())));
             }
             directive.table.unit = *unit;
+        } else if (word.starts_with(kBy) && !std::exchange(has_by, true)) {
+            directive.table.variable = parse_variable(word.substr(kBy.size()));
         } else {
             throw ParseError("invalid parameter " + in_quotes(word));
         }
@@ -89,6 +109,14 @@ void check_plan_table(const PlanTable& table) {
     if (!table.default_plan.empty() && table.find(table.default_plan) == nullptr) {
         throw ParseError("unknown default plan " + in_quotes(table.default_plan) +
                          " in tollgate_plans " + in_quotes(table.name));
+    }
+    // A place of a request in flight belongs to the id: see Flights.
+    const auto limited =
+        std::ranges::find_if(table.plans, [](const Plan& plan) { return plan.in_flight != 0; });
+    if (table.counts_values() && limited != table.plans.end()) {
+        throw ParseError("\"in_flight\" of plan " + in_quotes(limited->name) + " with \"by=$" +
+                         table.variable + "\" in tollgate_plans " + in_quotes(table.name) +
+                         ": use a table by=id for it");
     }
 }
 

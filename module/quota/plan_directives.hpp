@@ -18,15 +18,15 @@ struct TableDirective {
 };
 
 /// Reads the words after `tollgate_plans`: a name, then optionally `redis=NAME`,
-/// `lease=TIME|off` and `unit=UNIT`. Throws ParseError.
+/// `lease=TIME|off`, `unit=UNIT` and `by=id|$variable`. Throws ParseError.
 TableDirective parse_table_directive(Words words);
 
 /// Sets one directive of the block in the table. The first word is its name; there is at least one
 /// word. Throws ParseError.
 void set_plans_directive(PlanTable& table, Words words);
 
-/// Checks a table whose block has ended: it has a plan, and the default is one of its plans. Throws
-/// ParseError.
+/// Checks a table whose block has ended: it has a plan, the default is one of its plans, and its
+/// values have no limit of requests in flight. Throws ParseError.
 void check_plan_table(const PlanTable& table);
 
 }  // namespace tollgate

@@ -34,6 +34,7 @@ class PublishedTableReader {
         }
         table.default_plan = default_;
         table.history = history_;
+        table.variable = variable_;
         return table;
     }
 
@@ -62,6 +63,8 @@ class PublishedTableReader {
     bool string(std::string& value) {
         if (path_.size() == 1 && path_.back() == "default") {
             default_ = std::move(value);
+        } else if (path_.size() == 1 && path_.back() == "by" && value.starts_with('$')) {
+            variable_ = value.substr(1);
         } else if (auto* const plan = plan_with("window")) {
             plan->window = std::move(value);
         } else if (is_in_rates()) {
@@ -171,6 +174,7 @@ class PublishedTableReader {
     bool has_plans_ = false;
     std::map<std::string, Members, std::less<>> plans_;
     std::string default_;
+    std::string variable_;
     std::chrono::days history_{};
 };
 
@@ -209,6 +213,9 @@ void write_plans(JsonWriter& json, const PlanTable& table) {
     json.member_or_null("default", table.default_plan);
     if (table.has_history()) {
         json.member("history", table.history.count());
+    }
+    if (table.counts_values()) {
+        json.member("by", "$" + table.variable);
     }
 }
 

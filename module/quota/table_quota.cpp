@@ -39,6 +39,21 @@ void add_day(std::vector<Rate>& rates) {
     }
 }
 
+/// A quota in this table, of these rates.
+TableQuota quota_in(const PlanTable& table, std::vector<Rate> rates, std::chrono::days history) {
+    TableQuota quota{.table = table.name,
+                     .rates = std::move(rates),
+                     .lease_time = table.lease_time,
+                     .policies = {},
+                     .table_id = name_hash(table.name),
+                     .history = history,
+                     .unit = table.unit};
+    if (quota.has_history() || quota.rates.empty()) {
+        add_day(quota.rates);
+    }
+    return quota;
+}
+
 }  // namespace
 
 bool keeps_history(const TableQuota& quota, std::size_t window) {
@@ -102,20 +117,24 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
             return std::nullopt;
         }
         auto limits = limits_of(*plan, key);
-        if (limits.rates.empty() && limits.in_flight == 0 && !table->has_history()) {
+        auto history = table->history;
+        if (table->counts_values()) {
+            limits.in_flight = 0;
+            if (table->has_history()) {
+                TableQuota& all = quotas.emplace_back(quota_in(*table, {}, history));
+                all.policies.resize(all.rates.size());
+                all.by = CountedBy::kValues;
+                all.shape.emplace(all);
+                history = {};
+            }
+        }
+        if (limits.rates.empty() && limits.in_flight == 0 && history == history.zero()) {
             continue;
         }
-        TableQuota quota{.table = table->name,
-                         .rates = std::move(limits.rates),
-                         .sliding = plan->sliding,
-                         .lease_time = table->lease_time,
-                         .policies = {},
-                         .history = table->history,
-                         .unit = table->unit,
-                         .in_flight = limits.in_flight};
-        if (table->has_history() || quota.rates.empty()) {
-            add_day(quota.rates);
-        }
+        TableQuota quota = quota_in(*table, std::move(limits.rates), history);
+        quota.sliding = plan->sliding;
+        quota.in_flight = limits.in_flight;
+        quota.by = table->counts_values() ? CountedBy::kValue : CountedBy::kId;
         // Several tables may have a plan of this name; the table's name makes the policy unique.
         const std::string prefix = tables.size() > 1 ? table->name + "-" : "";
         for (const Rate& rate : quota.rates) {
@@ -125,11 +144,30 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         if (quota.in_flight != 0) {
             quota.in_flight_policy = prefix + plan->name + "-in-flight";
         }
-        quota.table_id = name_hash(quota.table);
         quota.shape.emplace(quota);
         quotas.push_back(std::move(quota));
     }
     return quotas;
+}
+
+Quotas with_values(const Quotas& quotas, std::span<const TableValue> values) {
+    Quotas chosen;
+    chosen.reserve(quotas.size());
+    for (const TableQuota& quota : quotas) {
+        if (quota.by == CountedBy::kId) {
+            chosen.push_back(quota);
+            continue;
+        }
+        const auto of_table = std::ranges::find(values, quota.table_id, &TableValue::table_id);
+        if (of_table == values.end() || of_table->value.empty()) {
+            continue;
+        }
+        TableQuota& counted = chosen.emplace_back(quota);
+        if (quota.by == CountedBy::kValue) {
+            counted.value = ValueDigest::of(of_table->value);
+        }
+    }
+    return chosen;
 }
 
 std::string policy_name(std::string_view plan, Period period) {

@@ -11,6 +11,7 @@
 
 #include "module/key/key_record.hpp"
 #include "module/quota/plan.hpp"
+#include "module/quota/value_digest.hpp"
 
 namespace tollgate {
 
@@ -36,6 +37,13 @@ struct QuotaShape {
     explicit QuotaShape(const TableQuota& quota);
 };
 
+/// What one counter of a quota counts.
+enum class CountedBy : std::uint8_t {
+    kId,      ///< all requests of the id
+    kValue,   ///< those with the same value of PlanTable::variable
+    kValues,  ///< those with any value of it
+};
+
 /// The quota of a key in one plan table.
 struct TableQuota {
     std::string table;
@@ -52,6 +60,8 @@ struct TableQuota {
     std::int64_t in_flight = 0;                 ///< requests at a time, of all nodes; 0: any number
     std::string in_flight_policy{};             ///< the policy name of that: `free-in-flight`
     std::optional<QuotaShape> shape{};          ///< if it is known: each request needs it
+    CountedBy by = CountedBy::kId;
+    ValueDigest value{};  ///< with CountedBy::kValue, except in what choose_quotas returns
     bool has_history() const { return history > std::chrono::days(0); }
 };
 
@@ -83,9 +93,20 @@ std::size_t window_count(const Quotas& quotas);
 bool have_limit(const Quotas& quotas);
 
 /// The quotas of a key in these tables: one for each table, except for those where its plan is
-/// unlimited and that keep no history. nullopt if its plan is not in one of the tables. Throws
-/// ParseError if the key's own limits can't be parsed.
+/// unlimited and that keep no history. A table that counts values has one without a value, and
+/// before it, if it keeps a history, one that counts all of them. nullopt if its plan is not in one
+/// of the tables. Throws ParseError if the key's own limits can't be parsed.
 std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key);
+
+/// A table that counts values, and the value of a request.
+struct TableValue {
+    std::uint32_t table_id = 0;  ///< name_hash of its name
+    std::string_view value{};    ///< empty: the request is not counted in this table
+};
+
+/// The quotas of a request: those that choose_quotas returned, with these values of all tables that
+/// count values. Throws std::bad_alloc, or std::runtime_error if OpenSSL fails.
+Quotas with_values(const Quotas& quotas, std::span<const TableValue> values);
 
 /// The policy name of a window of this period: `free-minute`.
 std::string policy_name(std::string_view plan, Period period);

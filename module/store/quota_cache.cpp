@@ -22,9 +22,16 @@ Number nearest(std::int64_t value) {
                                                         std::numeric_limits<Number>::max()));
 }
 
+/// The values of a quota are in so many pairs of sets.
+constexpr std::uint64_t kSetsOfValues = QuotaCache::kMostValues / QuotaCache::SmallTable::kChoices;
+
 TableQuota quota_of(const WindowLayout& layout, bool is_small, std::uint32_t table,
-                    std::string_view table_name) {
+                    std::uint64_t value, std::string_view table_name) {
     TableQuota quota;
+    if (value != 0) {
+        quota.by = CountedBy::kValue;
+        quota.value = ValueDigest(value);
+    }
     quota.table = table_name;
     quota.sliding = layout.sliding;
     quota.table_id = table;
@@ -37,25 +44,35 @@ TableQuota quota_of(const WindowLayout& layout, bool is_small, std::uint32_t tab
     return quota;
 }
 
+/// The hash of the values with this number, in place of that of the quota without a value.
+std::uint64_t hash_of_values(std::uint64_t hash, std::uint64_t number) {
+    return hash ^ (number + 1) * 0xff51afd7ed558ccdU;
+}
+
 }  // namespace
 
 QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota,
                      std::uint64_t used)
-    : Key(of, redis_id, quota.table_id, quota.shape ? *quota.shape : QuotaShape(quota), used) {}
+    : Key(of, redis_id, quota.table_id, quota.shape ? *quota.shape : QuotaShape(quota), used,
+          quota.value.number()) {}
 
 QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, std::uint32_t table_id,
-                     const QuotaShape& shape, std::uint64_t used)
+                     const QuotaShape& shape, std::uint64_t used, std::uint64_t value_number)
     : id(of),
       redis(redis_id),
       table(table_id),
       layout(shape.layout),
       is_small(shape.is_small),
-      api_key(used) {
+      api_key(used),
+      value(value_number) {
     std::uint64_t hash_of_id = 0;
     std::memcpy(&hash_of_id, id.data(), sizeof(hash_of_id));
     // Odd factors spread both over all bits. No two pairs of Redis and table have the same product.
     place_hash = hash_of_id ^ (std::uint64_t{redis} << 32U | table) * 0x9e3779b97f4a7c15U ^
                  shape.hash * 0xc4ceb9fe1a85ec53U;
+    if (value != 0) {
+        place_hash = hash_of_values(place_hash, value % kSetsOfValues);
+    }
 }
 
 QuotaCache::Small::Small(const Key& key, const QuotaState& state)
@@ -73,7 +90,9 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
       counted_at(state.counted_at.time_since_epoch().count()),
       asked(state.asked.count()),
       returns_until(state.returns_until.time_since_epoch().count()),
-      lease_calls(nearest<std::uint16_t>(state.lease_calls)) {
+      lease_calls(nearest<std::uint16_t>(state.lease_calls)),
+      value_low(static_cast<std::uint32_t>(key.value)),
+      value_high(static_cast<std::uint32_t>(key.value >> 32U)) {
     set_spent(state, key.api_key);
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const QuotaState::Window& window = state.windows[i];
@@ -88,7 +107,11 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
 bool QuotaCache::Small::is(const Key& other) const {
     return id == other.id && table == other.table && redis == other.redis &&
            first_period == other.layout.periods[0] && second_period == other.layout.periods[1] &&
-           (sliding != 0) == other.layout.sliding;
+           (sliding != 0) == other.layout.sliding && value() == other.value;
+}
+
+bool QuotaCache::Small::is_sibling(const Key& other) const {
+    return value() != 0 && id == other.id && table == other.table && redis == other.redis;
 }
 
 bool QuotaCache::Small::is_held() const {
@@ -162,7 +185,8 @@ QuotaCache::Held QuotaCache::Small::unpack() const {
               .layout = {},
               .state = {},
               .has_report = has_report != 0,
-              .is_small = true};
+              .is_small = true,
+              .value = value()};
     unpack(held.state);
     held.layout.periods = {first_period, second_period};
     held.layout.sliding = sliding != 0;
@@ -176,12 +200,17 @@ QuotaCache::StoredKey::StoredKey(const Key& key)
       periods(key.layout.periods),
       sliding(key.layout.sliding ? 1 : 0),
       is_small(key.is_small ? 1 : 0),
-      api_key(key.api_key) {}
+      api_key(key.api_key),
+      value(key.value) {}
 
 bool QuotaCache::StoredKey::is(const Key& key) const {
     return id == key.id && table == key.table && redis == key.redis &&
            periods == key.layout.periods && (sliding != 0) == key.layout.sliding &&
-           (is_small != 0) == key.is_small;
+           (is_small != 0) == key.is_small && value == key.value;
+}
+
+bool QuotaCache::StoredKey::is_sibling(const Key& key) const {
+    return value != 0 && id == key.id && table == key.table && redis == key.redis;
 }
 
 WindowLayout QuotaCache::StoredKey::layout() const {
@@ -192,7 +221,7 @@ WindowLayout QuotaCache::StoredKey::layout() const {
 }
 
 TableQuota QuotaCache::StoredKey::quota(std::string_view table_name) const {
-    return quota_of(layout(), is_small != 0, table, table_name);
+    return quota_of(layout(), is_small != 0, table, value, table_name);
 }
 
 QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
@@ -243,7 +272,8 @@ QuotaCache::Held QuotaCache::Large::unpack() const {
               .layout = key.layout(),
               .state = {},
               .has_report = has_report != 0,
-              .is_small = false};
+              .is_small = false,
+              .value = key.value};
     unpack(held.state);
     return held;
 }
@@ -271,7 +301,7 @@ QuotaState QuotaCache::load(const Key& key) const {
 }
 
 Place QuotaCache::load(const Key& key, QuotaState& state) const {
-    static_assert(SmallTable::place_size() == 120, "a million keys must fit 256 MiB");
+    static_assert(SmallTable::place_size() == 128, "a million keys must fit 256 MiB");
     return key.is_small ? load_from(small_, key, state) : load_from(large_, key, state);
 }
 
@@ -310,12 +340,23 @@ bool QuotaCache::save(Place place, const Key& key, const QuotaState& state, Stea
     return done;
 }
 
+/// A value takes the place of others of its id.
+template <typename Table>
+Place QuotaCache::put_in(const Table& table, Place place, const Key& key, const QuotaState& state,
+                         SteadyTime now) {
+    if (key.value == 0) {
+        return table.put_at(place, key, now, key, state);
+    }
+    const auto is_sibling = [&](const auto& entry) { return entry.is_sibling(key); };
+    return table.put_among(is_sibling, place, key, now, key, state);
+}
+
 template <typename Table>
 bool QuotaCache::save_in(const Table& table, Place place, const Key& key, const QuotaState& state,
                          SteadyTime now) const {
     const Place known = place ? place : table.find(key);
     const bool had_report = known && table.at(known).has_report != 0;
-    const bool done = static_cast<bool>(table.put_at(known, key, now, key, state));
+    const bool done = static_cast<bool>(put_in(table, known, key, state, now));
     if (had_report && !state.report) {
         reports_.remove(key);
     }
@@ -333,7 +374,22 @@ bool QuotaCache::Held::has_ended(Instant now) const {
 }
 
 TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
-    return quota_of(layout, is_small, table, table_name);
+    return quota_of(layout, is_small, table, value, table_name);
+}
+
+std::vector<ValueDigest> QuotaCache::held_values(const Key& key) const {
+    std::vector<ValueDigest> values;
+    const auto find_in = [&](const auto& table) {
+        for (std::uint64_t i = 0; i < kSetsOfValues; ++i) {
+            table.for_each_with_hash(hash_of_values(key.place_hash, i), [&](const auto& entry) {
+                if (entry.is_sibling(key) && entry.is_held()) {
+                    values.emplace_back(entry.value());
+                }
+            });
+        }
+    };
+    key.is_small ? find_in(small_) : find_in(large_);
+    return values;
 }
 
 QuotaState QuotaCache::drop(const Held& held) const {

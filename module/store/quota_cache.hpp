@@ -22,7 +22,11 @@ namespace tollgate {
 /// remain until any worker has reported them to Redis. The caller holds the lock of its stripe.
 class QuotaCache {
   public:
-    /// Identifies a quota: an id in a plan table of a Redis.
+    /// At most so many values of an id in a plan table are stored: a flood of values evicts others
+    /// of the same id.
+    static constexpr std::size_t kMostValues = 992;
+
+    /// Identifies a quota: an id in a plan table of a Redis, and a value if the table counts them.
     struct Key {
         IdHash id;
         std::uint32_t redis;  ///< name_hash of the `tollgate_redis`
@@ -32,7 +36,8 @@ class QuotaCache {
         /// KeyCache::Key::hash of the API key that was used last; its record contains the id in
         /// clear text. Not part of the identity of a quota.
         std::uint64_t api_key = 0;
-        std::uint64_t place_hash;  ///< of its identity
+        std::uint64_t place_hash;  ///< of its identity; values share a few of them: see kMostValues
+        std::uint64_t value = 0;   ///< ValueDigest::number
 
         Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota, std::uint64_t used);
         /// For SetAssociative.
@@ -40,7 +45,7 @@ class QuotaCache {
 
       private:
         Key(const IdHash& of, std::uint32_t redis_id, std::uint32_t table_id,
-            const QuotaShape& shape, std::uint64_t used);
+            const QuotaShape& shape, std::uint64_t used, std::uint64_t value_number);
     };
 
     /// A key as it is stored. Contains only numbers, because a worker that is killed may
@@ -48,6 +53,8 @@ class QuotaCache {
     struct StoredKey {
         explicit StoredKey(const Key& key);
         bool is(const Key& key) const;
+        /// Whether this is another value of the quota.
+        bool is_sibling(const Key& key) const;
         WindowLayout layout() const;
         /// See Held::quota.
         TableQuota quota(std::string_view table_name) const;
@@ -59,6 +66,7 @@ class QuotaCache {
         std::uint32_t sliding : 1;
         std::uint32_t is_small : 1;  ///< whether the quota is in a small place
         std::uint64_t api_key;
+        std::uint64_t value;
     };
 
     /// A quota that holds a lease or owed units.
@@ -71,6 +79,7 @@ class QuotaCache {
         QuotaState state;  ///< without its report
         bool has_report;
         bool is_small;  ///< stored in a small place
+        std::uint64_t value = 0;
 
         /// A quota with the same windows, stored in the same kind of place. Its limits are not
         /// known.
@@ -116,6 +125,10 @@ class QuotaCache {
     /// number was visited. Returns true at the end; the cursor is then at the beginning.
     bool visit_held(Cursor& cursor, const std::function<bool(const Held&)>& visit) const;
 
+    /// The values for which the id holds quotas like this one, which has no value. Throws
+    /// std::bad_alloc.
+    std::vector<ValueDigest> held_values(const Key& key) const;
+
     /// Removes a held quota. Returns the state that it had.
     QuotaState drop(const Held& held) const;
 
@@ -147,6 +160,9 @@ class QuotaCache {
         /// See count_in_place.
         bool may_count(const PlainReply& reply) const;
         void count(const PlainReply& reply, std::uint64_t used);
+        /// Whether this is another value of the quota.
+        bool is_sibling(const Key& other) const;
+        std::uint64_t value() const { return std::uint64_t{value_high} << 32U | value_low; }
 
         IdHash id;
         std::uint32_t redis;
@@ -167,12 +183,16 @@ class QuotaCache {
         std::uint16_t lease_calls;
         std::int32_t last_arrival;  ///< ms after `asked`
         float arrived;
+        std::uint32_t value_low;
+        std::uint32_t value_high;
     };
 
     struct Large {
         using Key = QuotaCache::Key;
         Large(const Key& whose, const QuotaState& state);
         bool is(const Key& other) const { return key.is(other); }
+        bool is_sibling(const Key& other) const { return key.is_sibling(other); }
+        std::uint64_t value() const { return key.value; }
         bool is_held() const;
         Held unpack() const;
         /// Into an empty state; all but the report.
@@ -207,6 +227,9 @@ class QuotaCache {
 
     template <typename Table>
     Place load_from(const Table& table, const Key& key, QuotaState& state) const;
+    template <typename Table>
+    static Place put_in(const Table& table, Place place, const Key& key, const QuotaState& state,
+                        SteadyTime now);
     template <typename Table>
     bool save_in(const Table& table, Place place, const Key& key, const QuotaState& state,
                  SteadyTime now) const;

@@ -9,7 +9,8 @@
 
 namespace tollgate {
 
-/// When the node noticed the last recall of the leases of an id (see is_recalled), in memory that
+/// When the node noticed the last recall of the leases of an id, or of a value of it (see
+/// is_recalled), in memory that
 /// workers share; all zeros at first. Of more ids at once than it has places for, the earliest
 /// recalls are forgotten: their units come back when the leases are idle. The caller of note()
 /// holds the lock of the node; reading needs none.
@@ -19,10 +20,10 @@ class Recalls {
 
     explicit Recalls(Memory& memory) : times_(memory) {}
 
-    /// The leases of this id are recalled now.
-    void note(std::uint32_t redis, const IdHash& id, SteadyTime now);
+    /// The leases of this id are recalled now; with a ValueDigest::number, those of this value.
+    void note(std::uint32_t redis, const IdHash& id, std::uint64_t value, SteadyTime now);
     /// 0 if there was none, or if it is forgotten.
-    SteadyTime last(std::uint32_t redis, const IdHash& id) const;
+    SteadyTime last(std::uint32_t redis, const IdHash& id, std::uint64_t value) const;
 
   private:
     LatestTimes times_;

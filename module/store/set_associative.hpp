@@ -11,6 +11,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <type_traits>
@@ -133,6 +134,36 @@ class SetAssociative {
         return put_anywhere(keeps_none, place, key, now, args...);
     }
 
+    /// As put_at(), but a new entry evicts only siblings of its own, once it has kOwnShare of them
+    /// in its two sets. Returns no place if they are all held.
+    template <typename IsSibling, typename... Args>
+    Place put_among(const IsSibling& is_sibling, Place place, const Key& key,
+                    std::chrono::milliseconds now, const Args&... args) const {
+        std::optional<unsigned> siblings;
+        const auto keeps = [&](const Entry& entry) {
+            if (is_sibling(entry)) {
+                return false;
+            }
+            if (!siblings) {
+                siblings = count_if(choose(key), is_sibling);
+            }
+            return *siblings >= kOwnShare;
+        };
+        return put_anywhere(keeps, place, key, now, args...);
+    }
+    static constexpr unsigned kOwnShare = 4;
+
+    /// Calls `visit` with each entry whose key has this hash, or another one with the same tag.
+    template <typename Visit>
+    void for_each_with_hash(std::uint64_t hash, Visit visit) const {
+        const Choice choice = choose(hash);
+        for_each_place(choice, [&](Place place) {
+            if (sets_[place.set].tags[place.way] == choice.tag) {
+                visit(at(place));
+            }
+        });
+    }
+
     /// Calls `change` with the entry at a place that find or put has just returned, and marks it as
     /// used now. The entry must not be held, neither before nor afterwards: it is lost if the
     /// worker is killed meanwhile.
@@ -192,7 +223,11 @@ class SetAssociative {
 
   private:
     static constexpr unsigned kWays = 8;
+
+  public:
     static constexpr std::size_t kChoices = std::size_t{2} * kWays;  ///< possible places of a key
+
+  private:
     static constexpr std::size_t kMostSets = std::size_t{1} << 31U;
     static constexpr bool kHolds = requires(const Entry& entry) { entry.is_held(); };
 
@@ -355,6 +390,30 @@ class SetAssociative {
             --header_->used;
         }
         return oldest;
+    }
+
+    /// Visits the possible places of a key. Both sets are one in a table with a single set.
+    template <typename Visit>
+    void for_each_place(const Choice& choice, Visit visit) const {
+        for (const std::uint32_t set : {choice.left, choice.right}) {
+            for (std::uint32_t way = 0; way < kWays; ++way) {
+                visit(Place{set, way});
+            }
+            if (choice.left == choice.right) {
+                return;
+            }
+        }
+    }
+
+    /// How many entries at the possible places of a key are such.
+    template <typename IsSuch>
+    unsigned count_if(const Choice& choice, const IsSuch& is_such) const {
+        unsigned count = 0;
+        for_each_place(choice, [&](Place place) {
+            const bool is_used = sets_[place.set].tags[place.way] != 0;
+            count += is_used && is_such(at(place)) ? 1 : 0;
+        });
+        return count;
     }
 
     /// Considers only entries that may be evicted.

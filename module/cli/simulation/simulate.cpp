@@ -71,6 +71,14 @@ const PlanTable* find_table(std::span<const PlanTable> tables, std::string_view 
     return &*found;
 }
 
+/// A log has no values of a variable.
+void refuse_values(const PlanTable& table) {
+    if (table.counts_values()) {
+        refuse_option("plan table " + in_quotes(table.name) + " counts by=$" + table.variable +
+                      ", which is not simulated: leave it out with --location");
+    }
+}
+
 LocationTables parse_location(std::string_view value, std::span<const PlanTable> tables) {
     // A prefix may contain an equals sign, the name of a table may not.
     const auto equals = value.rfind('=');
@@ -88,6 +96,7 @@ LocationTables parse_location(std::string_view value, std::span<const PlanTable>
         if (std::ranges::find(location.tables, table) != location.tables.end()) {
             refuse_location(value, "duplicate plan table " + in_quotes(table->name));
         }
+        refuse_values(*table);
         location.tables.push_back(table);
         if (comma == std::string_view::npos) {
             return location;
@@ -104,6 +113,7 @@ std::vector<LocationTables> parse_locations(std::span<const std::string> values,
     if (values.empty()) {
         LocationTables everywhere;
         for (const PlanTable& table : tables) {
+            refuse_values(table);
             everywhere.tables.push_back(&table);
         }
         locations.push_back(std::move(everywhere));

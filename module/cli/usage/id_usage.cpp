@@ -32,7 +32,7 @@ sys_days require_day(std::string_view option, const std::string& text) {
 
 /// All ids that have a history or a quota in Redis.
 std::set<std::string> find_ids(RedisSession& session) {
-    // A name ends with `{ID}`, or with `{ID}:TABLE`.
+    // A name ends with `{ID}`, with `{ID}:TABLE`, or with `{ID}:TABLE:VALUE`.
     const auto before_id = [](const std::string& name) {
         return name.substr(0, name.rfind('{') + 1);
     };
@@ -63,7 +63,11 @@ management::CountingTables search_tables(RedisSession& session, const std::strin
     bool is_complete = false;
     for (int page = 0; page < kPages && !is_complete; ++page) {
         for (const auto& key : session.scan(position, escape_glob(prefix) + "*", kKeysAtOnce)) {
-            found.insert(key.substr(prefix.size()));
+            auto table = key.substr(prefix.size());
+            // The counter of a value is none of the id.
+            if (table.find(':') == std::string::npos) {
+                found.insert(std::move(table));
+            }
         }
         is_complete = position.is_at_start();
     }

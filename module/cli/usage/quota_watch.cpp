@@ -19,6 +19,9 @@ constexpr std::size_t kBatch = 200;
 // Scanning a key costs Redis much less than reading a hash.
 constexpr std::size_t kScannedKeysPerId = 4;
 
+/// The most counters of an id that are watched.
+constexpr std::size_t kMostCountersPerId = 100;
+
 /// The last use in a hash of uses, whichever key of the id it is of.
 std::optional<Instant> last_use_in(const redis::Value& hash) {
     std::optional<Instant> last;
@@ -145,6 +148,7 @@ void QuotaWatch::poll() {
 /// Scans the next keys and adds their ids. Sets complete_ if SCAN started and finished here.
 void QuotaWatch::scan() {
     const bool from_the_start = position_.is_at_start();
+    has_all_values_ = true;
     if (from_the_start) {
         scanned_ = 0;
     }
@@ -160,7 +164,7 @@ void QuotaWatch::scan() {
         scanned += page;
     } while (!position_.is_at_start() && scanned < kScannedKeysPerId * budget_);
     scanned_ += scanned;
-    complete_ = from_the_start && position_.is_at_start();
+    complete_ = from_the_start && position_.is_at_start() && has_all_values_;
     if (!complete_) {
         progress_ = scan_progress();
     }
@@ -184,10 +188,20 @@ void QuotaWatch::add_found(std::string_view key) {
     if (key.starts_with(quota_prefix_)) {
         key.remove_prefix(quota_prefix_.size());
         const auto end = key.find("}:");
-        if (end != std::string_view::npos && end != 0) {
-            ids_[std::string(key.substr(0, end))].tables.try_emplace(
-                std::string(key.substr(end + 2)));
+        if (end == std::string_view::npos || end == 0) {
+            return;
         }
+        auto& tables = ids_[std::string(key.substr(0, end))].tables;
+        std::string table(key.substr(end + 2));
+        if (tables.contains(table)) {
+            return;
+        }
+        // A table with `by=$variable` has a counter for each value: TABLE:VALUE.
+        if (table.find(':') != std::string::npos && tables.size() >= kMostCountersPerId) {
+            has_all_values_ = false;
+            return;
+        }
+        tables.try_emplace(std::move(table));
     } else if (key.starts_with(ban_prefix_) && key.ends_with('}')) {
         key.remove_prefix(ban_prefix_.size());
         key.remove_suffix(1);

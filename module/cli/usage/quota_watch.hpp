@@ -101,6 +101,7 @@ class QuotaWatch {
     std::size_t scanned_ = 0;  ///< keys, since SCAN began
     Instant now_;
     Clock::time_point polled_;
+    bool has_all_values_ = true;  ///< false: an id has more values than are watched
     bool complete_ = false;
     bool was_complete_ = false;  ///< the previous poll was complete: an unknown id is a new one
     std::optional<double> progress_;

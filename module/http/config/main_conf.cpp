@@ -68,6 +68,7 @@ bool MainConf::resolve(ngx_conf_t* cf) {
             }
             set->redis = (*found)->redis;
             set->tables.push_back(&(*found)->table);
+            set->variables.push_back((*found)->variable);
             if (!set->ban) {
                 set->ban = (*found)->table.ban;
             }
@@ -95,6 +96,13 @@ char* read_plans_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         }
         read_block(cf, [&](Words words) { set_plans_directive(conf->table, words); });
         check_plan_table(conf->table);
+        if (conf->table.counts_values()) {
+            ngx_str_t name = copy(cf->pool, conf->table.variable);
+            conf->variable = ngx_http_get_variable_index(cf, &name);
+            if (conf->variable == NGX_ERROR) {
+                throw LoggedConfError();
+            }
+        }
         main.tables.push_back(std::move(conf));
         return nullptr;
     });

@@ -40,6 +40,7 @@ struct TableConf {
     std::string redis_name;  ///< the value of `redis=`; empty if it is missing
     Position position;
     const RedisConf* redis = nullptr;  ///< set by resolve
+    ngx_int_t variable = NGX_ERROR;    ///< the index of PlanTable::variable, if it has one
 };
 
 /// The plan tables that a `tollgate` directive names. All have the same Redis.
@@ -48,6 +49,7 @@ struct TableSetConf {
     Position position;
     std::size_t index = 0;                 ///< in MainConf::sets
     std::vector<const PlanTable*> tables;  ///< at least one; set by resolve
+    std::vector<ngx_int_t> variables;      ///< TableConf::variable of each; set by resolve
     const RedisConf* redis = nullptr;      ///< set by resolve
     std::optional<BanPolicy> ban;          ///< of the first table that has one
 };
@@ -112,7 +114,7 @@ struct MainConf {
     bool resolve(ngx_conf_t* cf);
 };
 
-/// Reads `tollgate_plans NAME [redis=NAME] { … }`.
+/// Reads `tollgate_plans NAME [PARAMETER…] { … }`.
 char* read_plans_block(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
 }  // namespace tollgate::http

@@ -117,6 +117,17 @@ std::string_view RequestContext::key_from() const {
     return key_.source == nullptr ? std::string_view() : std::string_view(key_.source->name);
 }
 
+std::string_view RequestContext::value(std::size_t table) {
+    const auto index = static_cast<ngx_uint_t>(conf_.tables->variables[table]);
+    const ngx_http_variable_value_t* found = ngx_http_get_flushed_variable(r_, index);
+    if (found == nullptr) {
+        throw std::bad_alloc();
+    }
+    return found->not_found != 0
+               ? std::string_view()
+               : std::string_view(reinterpret_cast<const char*>(found->data), found->len);
+}
+
 std::int64_t RequestContext::cost() {
     return is_on_error_page(r_) ? 0 : conf_.cost_of(r_);
 }

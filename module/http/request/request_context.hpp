@@ -83,6 +83,7 @@ class RequestContext : public Recycled<RequestContext>, private gateway::Admissi
     }
 
   private:
+    std::string_view value(std::size_t table) override;
     std::int64_t cost() override;
     AddressBytes address() const override { return address_of(r_); }
     gateway::Log& log() noexcept override { return log_; }

@@ -158,7 +158,8 @@ void add_report_keys(Words& words, const Acquire& acquire, const Keys& keys,
     for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
         if (acquire.report_numbers[table] != 0) {
             const TableQuota& quota = (*acquire.quotas)[table];
-            words.add(keys.report(acquire.id, quota.table, node, layout_name(quota)));
+            words.add(keys.report(acquire.id, quota.table, quota.value.suffix(), node,
+                                  layout_name(quota)));
         }
     }
 }
@@ -232,7 +233,7 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
             call.keys.add(keys.history(acquire.id));
         }
         for (const auto& quota : *acquire.quotas) {
-            call.keys.add_joined(keys.quota_parts(acquire.id, quota.table));
+            call.keys.add_joined(keys.quota_parts(acquire.id, quota.table, quota.value.suffix()));
         }
         if (adjusts) {
             add_report_keys(call.keys, acquire, keys, context.node);

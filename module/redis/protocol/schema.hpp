@@ -14,7 +14,8 @@ namespace tollgate::redis {
 inline constexpr std::string_view kBanKey = "ban:";
 inline constexpr std::string_view kQuotaKey = "quota:";
 inline constexpr std::string_view kEventsKey = "events";
-/// The begin of a message of `events`: nodes return the leases of the id that follows.
+/// The begin of a message of `events`: nodes return the leases of the id that follows, or of a
+/// value of it if ValueDigest::suffix follows the id.
 inline constexpr std::string_view kRecallOf = "recall:";
 /// The same of the places of the id: see flight_field.
 inline constexpr std::string_view kPlacesOf = "places:";
@@ -37,25 +38,28 @@ class Keys {
     std::string names() const { return prefix_ + "names"; }
     /// A sorted set: ids that were revoked, by the time of the revocation, for kRevokedKept.
     std::string revoked() const { return prefix_ + "revoked"; }
-    /// A hash: see window_part and lease_field.
-    std::string quota(std::string_view id, std::string_view table) const {
+    /// A hash: see window_part and lease_field. `value` is ValueDigest::suffix().
+    std::string quota(std::string_view id, std::string_view table,
+                      std::string_view value = {}) const {
         std::string key;
-        for (const auto part : quota_parts(id, table)) {
+        for (const auto part : quota_parts(id, table, value)) {
             key += part;
         }
         return key;
     }
     /// The parts of quota(), without an allocation: every request that Redis decides needs them.
-    std::array<std::string_view, 6> quota_parts(std::string_view id, std::string_view table) const {
-        return {prefix_, kQuotaKey, "{", id, "}:", table};
+    std::array<std::string_view, 7> quota_parts(std::string_view id, std::string_view table,
+                                                std::string_view value) const {
+        return {prefix_, kQuotaKey, "{", id, "}:", table, value};
     }
     /// Stores the number of the last report of a node that was applied to a quota. `layout` is its
     /// layout_name: a node may have reports of several layouts, which it numbers separately.
-    std::string report(std::string_view id, std::string_view table, std::string_view node,
-                       std::string_view layout) const {
+    std::string report(std::string_view id, std::string_view table, std::string_view value,
+                       std::string_view node, std::string_view layout) const {
         return tagged("report:", id)
             .append(":")
             .append(table)
+            .append(value)
             .append(":")
             .append(node)
             .append(":")
@@ -163,8 +167,8 @@ inline constexpr std::string_view kPending = "pending";    ///< reserved by a co
 inline constexpr std::string_view kReplaced = "replaced";  ///< ended by a rotation without overlap
 }  // namespace key_state
 
-/// Fields of the hash `quota:{ID}:TABLE`. Each window has its own, named `PERIOD.PART`, with the
-/// period in seconds, or `month`: see stored_period.
+/// Fields of the hash `quota:{ID}:TABLE`, and of `quota:{ID}:TABLE:VALUE`. Each window has its own,
+/// named `PERIOD.PART`, with the period in seconds, or `month`: see stored_period.
 namespace window_part {
 inline constexpr std::string_view kNumber = "number";  ///< of the last counted window
 inline constexpr std::string_view kCount = "count";    ///< units counted in it

@@ -25,6 +25,7 @@ struct RequestOptions {
     bool checks_key_only = false;
     std::string_view scopes{};
     bool settles = false;
+    std::vector<std::string> values{};  ///< of each table
 };
 
 /// Workers of one node with a simulated Redis. Tests change `tables`, `settings` and `zone_size`
@@ -57,11 +58,13 @@ class EngineTest : public testing::Test {
         Request(Worker& at, const RequestOptions& options)
             : worker(at),
               own_cost(options.cost),
+              values(options.values),
               admission(at.tables, *this,
                         {.checks_key_only = options.checks_key_only,
                          .scopes = options.scopes,
                          .settles = options.settles}) {}
 
+        std::string_view value(std::size_t table) override { return values.at(table); }
         std::int64_t cost() override {
             if (cost_throws) {
                 throw std::bad_alloc();
@@ -76,6 +79,7 @@ class EngineTest : public testing::Test {
 
         Worker& worker;
         std::int64_t own_cost;
+        std::vector<std::string> values;  ///< of each table
         bool cost_throws = false;
         std::vector<unsigned char> client{};  ///< its address; by default on a unix socket
         int outcomes = 0;

@@ -74,6 +74,7 @@ class FleetWorker {
         Request(FleetWorker& at, int of_key)
             : worker(at), key(of_key), admission(*at.tables_, *this, {}) {}
 
+        std::string_view value(std::size_t /*table*/) override { return {}; }
         std::int64_t cost() override { return 1; }
         AddressBytes address() const override { return {}; }
         Log& log() noexcept override { return worker.log; }

@@ -65,7 +65,7 @@ class RedisModel {
                 window.count += acquired.granted * acquire.demand.cost + acquired.lease;
                 acquired.windows.push_back(window);
             }
-            Lease& lease = leases_[std::string(acquire.id) + ":" + quota.table];
+            Lease& lease = leases_[name_of(acquire.id, quota)];
             if (acquired.lease > 0) {
                 lease = {node, now, lease.node == node ? lease.of_other : lease.at, lease.recalled};
             }
@@ -83,7 +83,7 @@ class RedisModel {
     }
 
     WindowCount& count(std::string_view id, const TableQuota& quota, const Rate& rate) {
-        return counts_[{std::string(id) + ":" + quota.table, rate.period.code()}];
+        return counts_[{name_of(id, quota), rate.period.code()}];
     }
 
     /// What the history of an id has: by day, also the last one. Units that are in leases are
@@ -158,7 +158,7 @@ class RedisModel {
                 return {at, {}};
             }
             lease.recalled = now;
-            recalled.emplace_back(acquire.id);
+            recalled.push_back(std::string(acquire.id).append(quota.value.suffix()));
         }
         return {at, lease.recalled};
     }
@@ -240,6 +240,10 @@ class RedisModel {
         } else if (sliding && adjustment.number == window.number - 1) {
             window.previous = std::max<std::int64_t>(window.previous + adjustment.units, 0);
         }
+    }
+
+    static std::string name_of(std::string_view id, const TableQuota& quota) {
+        return std::string(id).append(":").append(quota.table).append(quota.value.suffix());
     }
 
     std::map<std::pair<std::string, std::int64_t>, WindowCount> counts_;

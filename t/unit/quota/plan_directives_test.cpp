@@ -25,9 +25,23 @@ TEST(PlanDirectives, RefusesInvalidParametersOfTheTable) {
          {DirectiveWords{}, DirectiveWords{""}, DirectiveWords{"off"}, DirectiveWords{"a b"},
           DirectiveWords{"api", "redis="}, DirectiveWords{"api", "redis=a", "redis=b"},
           DirectiveWords{"api", "lease=off", "lease=off"}, DirectiveWords{"api", "lease=1ms"},
-          DirectiveWords{"api", "other"}}) {
+          DirectiveWords{"api", "other"}, DirectiveWords{"api", "by="},
+          DirectiveWords{"api", "by=$"}, DirectiveWords{"api", "by=user"},
+          DirectiveWords{"api", "by=$a-b"}, DirectiveWords{"api", "by=$a$b"},
+          DirectiveWords{"api", "by=id", "by=$user"}}) {
         EXPECT_THROW(parse_table_directive(words), ParseError);
     }
+}
+
+TEST(PlanDirectives, ReadsWhatHasACounter) {
+    EXPECT_FALSE(parse_table_directive(DirectiveWords{"api"}).table.counts_values());
+    EXPECT_FALSE(parse_table_directive(DirectiveWords{"api", "by=id"}).table.counts_values());
+    PlanTable table = parse_table_directive(DirectiveWords{"api", "by=$arg_user"}).table;
+    EXPECT_EQ(table.variable, "arg_user");
+    set_plans_directive(table, DirectiveWords{"plan", "free", "60r/m"});
+    EXPECT_NO_THROW(check_plan_table(table));
+    set_plans_directive(table, DirectiveWords{"plan", "pro", "60r/m", "in_flight=2"});
+    EXPECT_THROW(check_plan_table(table), ParseError) << "a place belongs to the id";
 }
 
 TEST(PlanDirectives, SetsEachDirective) {

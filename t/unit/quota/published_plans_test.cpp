@@ -50,6 +50,18 @@ TEST(PublishedPlans, ReadsWhatItWrites) {
     EXPECT_EQ(read->find("partner")->kind, Plan::Kind::kUnlimited);
 }
 
+TEST(PublishedPlans, TellsWhoseCounterATableHas) {
+    PlanTable table;
+    table.name = "users";
+    table.plans = {{"free", Plan::Kind::kLimited, {{60, 60s}}, false}};
+    EXPECT_FALSE(read_published_table("users", write_published_table(table, {}))->counts_values());
+    table.variable = "arg_user";
+    const std::string json = write_published_table(table, {});
+    EXPECT_NE(json.find(R"("by":"$arg_user")"), std::string::npos);
+    EXPECT_EQ(read_published_table("users", json)->variable, "arg_user");
+    EXPECT_EQ(read_published_table("users", R"({"plans":{},"by":"group"})")->variable, "");
+}
+
 TEST(PublishedPlans, NeedsNoDefault) {
     for (const auto* json :
          {R"({"plans":{"free":{"rates":["1r/s"]}},"default":null})",

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "module/text/name_hash.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate {
@@ -138,6 +139,45 @@ TEST(ChooseQuotas, HasADayBetweenTheOthers) {
     EXPECT_EQ(rates_of("1r/s 2r/m 3r/h 4r/2d").size(), kMaxWindows);
     EXPECT_EQ(rates_of("5r/month"), (std::vector<Rate>{{kNoLimit, 24h}, {5, Period::month()}}));
     EXPECT_EQ(rates_of("5r/24h").size(), 1);
+}
+
+PlanTable by_user(PlanTable table) {
+    table.variable = "user";
+    return table;
+}
+
+TEST(ChooseQuotas, CountsAllValuesForAHistory) {
+    const PlanTable users = by_user(with_history(kApi));
+    const auto quotas = choose_quotas(std::array{&users}, key("free"));
+    ASSERT_TRUE(quotas);
+    ASSERT_EQ(quotas->size(), 2);
+    const TableQuota& all = quotas->front();
+    EXPECT_EQ(all.by, CountedBy::kValues);
+    EXPECT_EQ(all.rates, (std::vector<Rate>{{kNoLimit, 24h}}));
+    EXPECT_EQ(all.policies, std::vector<std::string>{""});
+    EXPECT_TRUE(keeps_history(all, 0));
+    const TableQuota& each = quotas->back();
+    EXPECT_EQ(each.by, CountedBy::kValue);
+    EXPECT_EQ(each.rates, (std::vector{kMinute, kDay}));
+    EXPECT_FALSE(each.has_history());
+    EXPECT_EQ(choose_quotas(std::array{&users}, key("all"))->size(), 1) << "for the history";
+    EXPECT_EQ(choose_quotas(std::array{&users}, key("own", "5r/m in_flight=2"))->back().in_flight,
+              0);
+}
+
+TEST(WithValues, GivesEachTableItsValue) {
+    const PlanTable users = by_user(with_history(kApi));
+    const auto quotas = choose_quotas(std::array{&kSearch, &users}, key("free"));
+    ASSERT_EQ(quotas->size(), 3);
+    const Quotas alice = with_values(*quotas, std::array{TableValue{name_hash("api"), "alice"}});
+    ASSERT_EQ(alice.size(), 3);
+    EXPECT_FALSE(alice[0].value);
+    EXPECT_FALSE(alice[1].value) << "all values";
+    EXPECT_EQ(alice[2].value, ValueDigest::of("alice"));
+    EXPECT_EQ(alice[2].policies, quotas->back().policies);
+    const Quotas none = with_values(*quotas, std::array{TableValue{name_hash("api"), ""}});
+    ASSERT_EQ(none.size(), 1) << "it is not counted in the table, and not in its history";
+    EXPECT_EQ(none.front().table, "search");
 }
 
 WindowLayout layout_of_custom(const std::string& limits, bool sliding = false) {

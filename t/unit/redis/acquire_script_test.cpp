@@ -113,7 +113,7 @@ class AcquireScript : public testing::Test {
     }
     /// The key of the reports of an acquire's first table.
     std::string report_key(const Acquire& acquire) const {
-        return keys_.report("k", "api", context_.node, layout_name(acquire.quotas->front()));
+        return keys_.report("k", "api", "", context_.node, layout_name(acquire.quotas->front()));
     }
     /// The decisions of the script. Fails if the reply is an error.
     std::vector<AcquireResult> decide(std::vector<Acquire> acquires) {

@@ -2,8 +2,8 @@
 -- Decides requests of many ids. Each request is decided in every window of every table of its id at once.
 --
 -- KEYS  for each id, one after the other: ban:{ID} if the id can be banned; history:{ID} if one of its tables keeps a
---       history; one quota:{ID}:TABLE per table; and one report:{ID}:TABLE:NODE:LAYOUT per table whose adjustments are a
---       report
+--       history; one quota:{ID}:TABLE, or quota:{ID}:TABLE:VALUE, per table; and one report:{ID}:TABLE:NODE:LAYOUT, or
+--       report:{ID}:TABLE:VALUE:NODE:LAYOUT, per table whose adjustments are a report
 -- ARGV  1        a token, which is returned
 --       2        the index in ARGV of the first id
 --       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none
@@ -144,8 +144,8 @@ local function rare(which)
             if not helps then
                 return 0
             end
-            local prefix, id = name:match('^(.*)' .. kQuotaKey .. '{(.*)}:')
-            local done = redis.pcall('PUBLISH', prefix .. kEventsKey, kRecallOf .. id)
+            local prefix, id, value = name:match('^(.*)' .. kQuotaKey .. '{(.*)}:[^:]*(.*)')
+            local done = redis.pcall('PUBLISH', prefix .. kEventsKey, kRecallOf .. id .. value)
             if type(done) ~= 'table' then
                 done = redis.pcall('HSET', name, lease_field.kRecalled, now)
             end
