@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "module/gateway/loaded_states.hpp"
+#include "module/gateway/node_heartbeat.hpp"
 #include "module/gateway/settlement.hpp"
 #include "module/quota/acquire_reply.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/plain_acquire.hpp"
+#include "module/quota/quota_windows.hpp"
 #include "module/quota/shown_windows.hpp"
 
 namespace tollgate::gateway {
@@ -104,6 +106,10 @@ bool AcquireCall::add(Group& group) {
         }
         if (renews_lease && lease == 0) {
             return skip();
+        }
+        if (std::ranges::any_of(quotas, &TableQuota::has_bucket) &&
+            std::ranges::any_of(std::span<const QuotaState>(states), owes)) {
+            states.share_among(NodeHeartbeat::nodes(context_));  // Its share of a bucket refilled.
         }
         acquire = tollgate::prepare(states, quotas, request.demand, count, lease, now, last_report);
         acquire.id = request.id;

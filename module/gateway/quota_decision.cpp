@@ -337,7 +337,7 @@ void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
         const SteadyTime recalled =
             engine().zone().last_recall(redis, request.id_hash, *request.quotas);
         settle_cost(states, *request.quotas, counting, units,
-                    is_recalled(*request.quotas, recalled, now));
+                    is_recalled(*request.quotas, recalled, now), now);
         states.save(now.steady);
     }
     if (!was_held) {

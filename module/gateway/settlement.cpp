@@ -265,7 +265,7 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held
         quotas_.clear();
     }
     TableQuota quota = held.quota(table->name);
-    quota.lease_time = table->lease_time;
+    quota.lease_time = quota.has_bucket() ? SteadyTime(0) : table->lease_time;
     // Of a table that counts values, another quota keeps the history.
     quota.history = quota.value ? std::chrono::days(0) : table->history;
     quota.policies.resize(quota.rates.size());
@@ -286,7 +286,7 @@ const PlanTable* Settlement::table_of(const QuotaCache::Held& held) const {
 /// See lease_horizon.
 std::chrono::milliseconds Settlement::horizon_of(const QuotaCache::Held& held) const {
     const PlanTable* const table = table_of(held);
-    return lease_horizon(Period::of_code(held.layout.periods.front()),
+    return lease_horizon(WindowLayout::period_of(held.layout.periods.front()),
                          table == nullptr ? kLeaseTime : table->lease_time);
 }
 

@@ -10,6 +10,7 @@
 #include "module/management/key_reader.hpp"
 #include "module/management/known_id.hpp"
 #include "module/management/stored_windows.hpp"
+#include "module/quota/bucket.hpp"
 #include "module/quota/limits.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
@@ -92,11 +93,47 @@ WindowUsage usage_now(const TableState& state, Period period, const StoredWindow
     if (window.sliding) {
         usage.previous = running.previous;
     }
-    const auto rate = std::ranges::find(state.rates, period, &Rate::period);
+    const auto rate = std::ranges::find_if(
+        state.rates, [&](const Rate& one) { return one.period == period && !one.is_bucket(); });
     if (rate != state.rates.end()) {
         usage.limit = rate->requests;
     }
     return usage;
+}
+
+WindowUsage bucket_now(const TableState& state, const Rate& rate, const WindowCount& bucket,
+                       Instant now) {
+    const std::int64_t debt = debt_at(bucket, rate, now);
+    const std::int64_t used = rate.burst - tokens_left(rate, debt);
+    const ExactInstant at =
+        std::max<ExactInstant>(now, ExactInstant(std::chrono::microseconds(bucket.previous)));
+    return {
+        .table = state.table,
+        .period = rate.period,
+        .count = used,
+        .previous = std::nullopt,
+        .used = used,
+        .limit = rate.burst,
+        .reset = std::chrono::ceil<std::chrono::seconds>(granted_at(rate, debt, at, rate.burst)),
+        .bucket = rate};
+}
+
+/// Adds the windows and buckets of a quota, whose hash is given.
+void add_windows(KeyUsage& usage, const TableState& state, const redis::Value& hash, Instant now) {
+    const auto buckets = read_buckets(hash);
+    auto windows = read_windows(hash);
+    for (const auto& rate : state.rates) {
+        if (rate.is_bucket()) {
+            const auto stored = buckets.find(rate.period);
+            usage.windows.push_back(bucket_now(
+                state, rate, stored == buckets.end() ? WindowCount{} : stored->second, now));
+        } else if (state.known) {
+            windows.try_emplace(rate.period, StoredWindow{.counted = {}, .sliding = state.sliding});
+        }
+    }
+    for (const auto& [period, window] : windows) {
+        usage.windows.push_back(usage_now(state, period, window, now));
+    }
 }
 
 }  // namespace
@@ -151,18 +188,13 @@ Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::stri
                  .limit = state.in_flight == 0 ? std::nullopt : std::optional(state.in_flight),
                  .places = held == places.end() ? 0 : held->second});
         }
-        auto windows = read_windows(replies[i + 2]);
-        for (const auto& rate : state.rates) {
-            if (state.known) {
-                windows.try_emplace(rate.period,
-                                    StoredWindow{.counted = {}, .sliding = state.sliding});
-            }
-        }
-        for (const auto& [period, window] : windows) {
-            usage.windows.push_back(usage_now(state, period, window, now));
-        }
+        add_windows(usage, state, replies[i + 2], now);
     }
     co_return usage;
+}
+
+std::string name_of(const WindowUsage& window) {
+    return period_name(window.period) + (window.bucket.is_bucket() ? " bucket" : "");
 }
 
 std::optional<std::int64_t> remaining(const WindowUsage& window) {
@@ -184,8 +216,15 @@ void write_usage(JsonWriter& json, const KeyUsage& usage) {
         for (const auto& window : usage.windows) {
             json.object([&] {
                 json.member("table", window.table);
-                json.member("window", period_name(window.period));
-                json.member("seconds", window_length(window.reset, window.period).count());
+                json.member("window", name_of(window));
+                const Rate& bucket = window.bucket;
+                if (bucket.is_bucket()) {
+                    json.member("seconds", refill_time(bucket).count());
+                    json.member("refill", format_rate({bucket.requests, bucket.period}));
+                } else {
+                    json.member("seconds", window_length(window.reset, window.period).count());
+                    json.member_or_null("refill", "");
+                }
                 json.member("count", window.count);
                 json.member("previous", window.previous);
                 json.member("limit", window.limit);

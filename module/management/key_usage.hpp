@@ -14,7 +14,7 @@
 
 namespace tollgate::management {
 
-/// The usage of an id in one window of one plan table. Counts are in units of quota.
+/// The usage of an id in one window or bucket of one plan table. Counts are in units of quota.
 struct WindowUsage {
     std::string table;
     Period period;
@@ -22,8 +22,12 @@ struct WindowUsage {
     std::optional<std::int64_t> previous;  ///< counted in the previous window, if windows slide
     std::int64_t used = 0;                 ///< the part of the limit that is used now
     std::optional<std::int64_t> limit;     ///< empty: unknown
-    std::chrono::sys_seconds reset;        ///< end of the current window
+    std::chrono::sys_seconds reset;        ///< end of the current window; when the bucket is full
+    Rate bucket{0, period};                ///< if it is a bucket
 };
+
+/// What a window or bucket is called: `minute`, `second bucket`.
+std::string name_of(const WindowUsage& window);
 
 /// The requests in flight of an id in one plan table.
 struct FlightUsage {

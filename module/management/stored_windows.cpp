@@ -1,5 +1,6 @@
 #include "module/management/stored_windows.hpp"
 
+#include "module/quota/bucket.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/whole_number.hpp"
 
@@ -14,19 +15,28 @@ std::int64_t most_of(std::string_view part, Period period) {
                                                : kLatestInstant.time_since_epoch().count();
 }
 
+/// Calls `use` with the period, the part and the value of each field such as `60.count`.
+template <typename Use>
+void for_each_field(const redis::Value& hash, Use use) {
+    for (const auto& [field, text] : hash.fields()) {
+        const auto dot = field.find('.');
+        const auto period = parse_stored_period(field.substr(0, dot));
+        if (dot != std::string_view::npos && period) {
+            use(*period, field.substr(dot + 1), text);
+        }
+    }
+}
+
 }  // namespace
 
 StoredWindows read_windows(const redis::Value& hash) {
     StoredWindows windows;
-    for (const auto& [field, text] : hash.fields()) {
-        const auto dot = field.find('.');
-        const auto period = parse_stored_period(field.substr(0, dot));
-        if (dot == std::string_view::npos || !period) {
-            continue;
+    for_each_field(hash, [&](Period period, std::string_view part, std::string_view text) {
+        if (part == redis::window_part::kTime || part == redis::window_part::kDebt) {
+            return;
         }
-        const auto part = field.substr(dot + 1);
-        const auto value = parse_whole_number(text, 0, most_of(part, *period)).value_or(0);
-        StoredWindow& window = windows[*period];
+        const auto value = parse_whole_number(text, 0, most_of(part, period)).value_or(0);
+        StoredWindow& window = windows[period];
         if (part == redis::window_part::kNumber) {
             window.counted.number = value;
         } else if (part == redis::window_part::kCount) {
@@ -35,8 +45,21 @@ StoredWindows read_windows(const redis::Value& hash) {
             window.counted.previous = value;
             window.sliding = true;
         }
-    }
+    });
     return windows;
+}
+
+StoredBuckets read_buckets(const redis::Value& hash) {
+    StoredBuckets buckets;
+    for_each_field(hash, [&](Period period, std::string_view part, std::string_view text) {
+        if (part == redis::window_part::kTime) {
+            constexpr auto kLatest = ExactInstant(kLatestInstant).time_since_epoch().count();
+            buckets[period].previous = parse_whole_number(text, 0, kLatest).value_or(0);
+        } else if (part == redis::window_part::kDebt) {
+            buckets[period].count = parse_whole_number(text, 0, kMostDebt).value_or(0);
+        }
+    });
+    return buckets;
 }
 
 }  // namespace tollgate::management

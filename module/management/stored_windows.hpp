@@ -16,9 +16,17 @@ struct StoredWindow {
 /// The windows of one quota, by period.
 using StoredWindows = std::map<Period, StoredWindow>;
 
+/// The buckets of one quota, by the period of their rates: see bucket.hpp. Their rates are not
+/// known.
+using StoredBuckets = std::map<Period, WindowCount>;
+
 /// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. Skips
 /// fields with other names. A value is 0 if it is not a number from 0 to the latest window, or to
 /// the largest count: see kLatestInstant.
 StoredWindows read_windows(const redis::Value& hash);
+
+/// The same of its buckets, whose fields have names such as `1.debt`. A value is 0 if it is not a
+/// number up to the latest time, or up to kMostDebt.
+StoredBuckets read_buckets(const redis::Value& hash);
 
 }  // namespace tollgate::management

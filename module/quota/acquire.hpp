@@ -23,11 +23,12 @@ struct Demand {
 
 /// A correction of a window's count, which Redis applies before it decides, if it still counts that
 /// window, or if it has a history of its day. Above 0: units that were granted while Redis was
-/// unreachable. Below 0: returned units of a lease.
+/// unreachable. Below 0: returned units of a lease. The units of a bucket are debt.
 struct Adjustment {
     std::int64_t number = 0;  ///< of the window
     std::int64_t units = 0;
-    std::int64_t previous = 0;  ///< for the window before, if windows slide or have a history
+    std::int64_t previous = 0;  ///< for the window before, if windows slide or have a history; of a
+                                ///< bucket, when its debt began to refill: Redis does not use it
     bool operator==(const Adjustment&) const = default;
 };
 

@@ -23,6 +23,9 @@ bool is_late(const QuotaState& state, const Acquired& acquired) {
 bool may_help(const QuotaState& state, const TableQuota& quota, std::int64_t cost, Instant leased,
               Instant now) {
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        if (quota.rates[i].is_bucket()) {
+            continue;  // Nothing is leased of it.
+        }
         const std::int64_t number = state.windows[i].counted.number - (quota.sliding ? 2 : 1);
         if (left(state, quota, i, now) < std::max<std::int64_t>(cost, 1) &&
             leased < window_end(number, quota.rates[i].period)) {
@@ -71,7 +74,12 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         WindowCount counted = counts[i];
         if (same && state.counted_at == acquired.now) {
-            counted.count = std::max(counted.count, state.windows[i].counted.count);
+            const WindowCount& known = state.windows[i].counted;
+            if (!quota.rates[i].is_bucket()) {
+                counted.count = std::max(counted.count, known.count);
+            } else if (known.previous > counted.previous) {
+                counted = known;
+            }
         }
         set_window(state, quota, i, counted);
     }

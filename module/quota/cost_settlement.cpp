@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "module/quota/lease.hpp"
+#include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_windows.hpp"
 
 namespace tollgate {
@@ -66,16 +67,19 @@ std::vector<WindowCount> counting_windows(std::span<const QuotaState> states, co
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             // A request of cost 0 may be granted alone from windows that have ended.
-            windows.push_back(roll(state.windows[i].counted, quota.rates[i].period, now.earliest));
+            windows.push_back(roll(state.windows[i].counted, quota.rates[i], now.earliest));
         }
     });
     return windows;
 }
 
 void settle_cost(std::span<QuotaState> states, const Quotas& quotas,
-                 std::span<const WindowCount> counting, std::int64_t units, bool is_recalled) {
+                 std::span<const WindowCount> counting, std::int64_t units, bool is_recalled,
+                 const ClockBounds& now) {
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        refill_owed(state, quota, now);
         settle_cost_of(state, quota, counting.first(quota.rates.size()), units, is_recalled);
+        refill_owed(state, quota, now);
         counting = counting.subspan(quota.rates.size());
     });
 }

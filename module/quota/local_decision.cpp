@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "module/quota/lease.hpp"
+#include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_windows.hpp"
 #include "module/quota/shown_windows.hpp"
 
@@ -16,7 +17,7 @@ constexpr SteadyTime kClockHolds{100};
 /// Whether Retry-After is the same by both bounds of Redis's clock. Near a full second they may
 /// differ; Redis is then asked, which also narrows the bounds. For kClockHolds after a reply, Redis
 /// is not asked again for this.
-bool is_wait_known(const QuotaState& state, Instant until, const ClockBounds& now) {
+bool is_wait_known(const QuotaState& state, ExactInstant until, const ClockBounds& now) {
     return now.steady - state.asked < kClockHolds ||
            retry_after(now.exact, until) == retry_after(now.latest, until);
 }
@@ -31,12 +32,13 @@ void strike(Ban& ban, const BanPolicy& policy, SteadyTime now) {
 }
 
 /// Grants units, which are reported to Redis later.
-void owe(QuotaState& state, const TableQuota& quota, std::int64_t cost) {
+void owe(QuotaState& state, const TableQuota& quota, std::int64_t cost, const ClockBounds& now) {
     state.counts.noted += cost;
     // Units that wait to be returned are granted first. Redis has counted them.
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         add_owed(state, quota, i, cost);
     }
+    refill_owed(state, quota, now);
 }
 
 }  // namespace
@@ -93,11 +95,13 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
         }
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             if (left(state, quota, i, now.latest) < demand.cost) {
-                const Instant retry = retry_at(state, quota, i, demand.cost);
+                const ExactInstant retry = retry_at(state, quota, i, now.earliest, demand.cost);
                 exhausted = true;
-                // At that time, Redis may have units again.
-                known = known && retry > now.latest && is_wait_known(state, retry, now) &&
-                        state.lease_calls == 0;
+                // At that time, Redis may have units again. What a bucket owes to Redis refills
+                // meanwhile.
+                const bool refills = quota.rates[i].is_bucket() && (owes(state) || state.report);
+                known = known && !refills && retry > now.latest &&
+                        is_wait_known(state, retry, now) && state.lease_calls == 0;
             }
         }
     });
@@ -110,6 +114,9 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
     if (is_banned(first, demand, now)) {
         return LocalAnswer::kBanned;
     }
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        refill_owed(state, quota, now);
+    });
     if (demand.cost == 0 || spend_leases(states, quotas, demand.cost, now)) {
         return LocalAnswer::kGranted;
     }
@@ -132,7 +139,7 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
         if (is_exhausted(state, quota, state.lease + demand.cost, now.earliest)) {
             return_lease(state, quota);
         }
-        owe(state, quota, demand.cost);
+        owe(state, quota, demand.cost, now);
     });
     return LocalAnswer::kGranted;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "module/quota/lease.hpp"
+#include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_windows.hpp"
 
 namespace tollgate {
@@ -16,7 +17,7 @@ bool changes(const Adjustment& adjustment) {
     return adjustment.units != 0 || adjustment.previous != 0;
 }
 
-/// Whether Redis still takes an adjustment.
+/// Whether Redis still takes an adjustment of a window.
 bool counts_yet(const Adjustment& adjustment, const TableQuota& quota, std::size_t window,
                 const ClockBounds& now) {
     const std::int64_t current = window_number(now.earliest, quota.rates[window].period);
@@ -38,14 +39,15 @@ std::span<const Adjustment> adjustments_of(const Report& report, const TableQuot
     return std::span(report.adjustments).first(quota.rates.size());
 }
 
-/// Drops a report of windows that have ended.
+/// Drops a report of windows that have ended. Redis then has no note of it any more, and could
+/// apply it twice to a bucket.
 void drop_ended_report(QuotaState& state, const TableQuota& quota, const ClockBounds& now) {
     if (!state.report) {
         return;
     }
     const auto adjustments = adjustments_of(*state.report, quota);
     for (std::size_t i = 0; i < adjustments.size(); ++i) {
-        if (counts_yet(adjustments[i], quota, i, now)) {
+        if (!quota.rates[i].is_bucket() && counts_yet(adjustments[i], quota, i, now)) {
             return;
         }
     }
@@ -57,8 +59,16 @@ void drop_ended_report(QuotaState& state, const TableQuota& quota, const ClockBo
 std::array<Adjustment, kMaxWindows> take_owed(QuotaState& state, const TableQuota& quota,
                                               const ClockBounds& now) {
     std::array<Adjustment, kMaxWindows> owed{};
+    refill_owed(state, quota, now);
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         auto& window = state.windows[i];
+        if (quota.rates[i].is_bucket()) {
+            const auto time = ExactInstant(now.earliest).time_since_epoch().count();
+            owed[i] = {window.counted.number, std::exchange(window.owed, 0), 0};
+            owed[i].previous = owed[i].units > 0 ? time : 0;
+            window.owed_previous = 0;
+            continue;
+        }
         owed[i] = {window.counted.number, std::exchange(window.owed, 0),
                    std::exchange(window.owed_previous, 0)};
         if (!counts_yet(owed[i], quota, i, now)) {
@@ -97,7 +107,9 @@ void owe_again(QuotaState& state, const TableQuota& quota,
         const std::int64_t current = state.windows[i].counted.number;
         const auto& [number, units, previous] = adjustments[i];
         Adjustment dropped;
-        if (current == number) {
+        if (quota.rates[i].is_bucket()) {
+            owe_debt(state, i, units);
+        } else if (current == number) {
             add_owed(state, quota, i, units);
             add_owed_previous(state, quota, i, previous);
         } else if (keeps_history(quota, i)) {

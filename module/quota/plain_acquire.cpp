@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/quota/bucket.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/local_decision.hpp"
 #include "module/quota/quota_windows.hpp"
@@ -15,6 +16,12 @@ namespace {
 bool has_room(const QuotaState& state, const TableQuota& quota, std::int64_t cost) {
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         const WindowCount& counted = state.windows[i].counted;
+        if (quota.rates[i].is_bucket()) {
+            if (tokens_left(quota.rates[i], counted.count) < cost) {
+                return false;
+            }
+            continue;
+        }
         if (quota.rates[i].requests - cost < counted.count ||
             quota.rates[i].requests - cost - counted.count < counted.previous) {
             return false;

@@ -66,6 +66,9 @@ Plan parse_plan(std::span<const std::string_view> words) {
     plan.rates = parse_rates(limits);
     if (plan.sliding) {
         require_sliding(plan.rates);
+        if (std::ranges::all_of(plan.rates, &Rate::is_bucket)) {
+            throw ParseError("\"window=sliding\" needs a rate without \"burst\"");
+        }
     }
     return plan;
 }

@@ -78,8 +78,9 @@ struct PlanTable {
     const Plan* find(std::string_view plan) const;
 };
 
-/// Reads the words after `plan`: a name, then rates, `custom` or `unlimited`, then optionally
-/// `in_flight=N`, then optionally `window=fixed|sliding`. Throws ParseError.
+/// Reads the words after `plan`: a name, then rates (see parse_rates), `custom` or `unlimited`,
+/// then optionally `in_flight=N`, then optionally `window=fixed|sliding`. Throws ParseError, also
+/// for `window=sliding` if all rates are buckets.
 Plan parse_plan(std::span<const std::string_view> words);
 
 /// Reads the value of `lease=`: `off`, which is 0, or a time from kLeastLeaseTime to

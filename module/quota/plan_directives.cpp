@@ -26,6 +26,9 @@ void set_anonymous(PlanTable& table, Words words) {
     words = words.first(words.size() - (table.anonymous_is_shared ? 1 : 0));
     table.anonymous = parse_rates(words.subspan(1));
     for (const Rate& rate : table.anonymous) {
+        if (rate.is_bucket()) {
+            throw ParseError("\"anonymous\" has no \"burst\"");
+        }
         table.anonymous_policies.push_back(policy_name("anonymous", rate.period));
     }
 }

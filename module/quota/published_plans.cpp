@@ -138,8 +138,12 @@ class PublishedTableReader {
         } else if (members.is_unlimited) {
             plan.kind = Plan::Kind::kUnlimited;
         } else if (members.has_rates) {
-            plan.rates = parse_rates(
-                std::vector<std::string_view>(members.rates.begin(), members.rates.end()));
+            std::vector<std::string_view> words;
+            for (const std::string& rate : members.rates) {
+                const auto of_rate = words_of(rate);
+                words.insert(words.end(), of_rate.begin(), of_rate.end());
+            }
+            plan.rates = parse_rates(words);
         } else {
             throw ParseError("no rates");
         }

@@ -13,7 +13,7 @@ namespace tollgate {
 /// Writes a plan table as JSON. The gateways publish it in Redis as a field of the hash `plans`,
 /// and the command and tollgate_admin read it to find mistakes:
 ///
-///     {"plans":{"free":{"rates":["60r/m","1000r/d"],"window":"fixed"},
+///     {"plans":{"free":{"rates":["10r/s burst=20","1000r/d"],"window":"fixed"},
 ///               "enterprise":{"custom":true,"window":"fixed"},"partner":{"unlimited":true}},
 ///      "default":"free","history":90,"published":1795254000}
 ///

@@ -84,9 +84,11 @@ constexpr int kMostLeaseCalls = 65'535;
 struct QuotaState {
     struct Window {
         WindowCount counted;             ///< Redis's last count; it includes the lease
-        std::int64_t owed = 0;           ///< units for Redis to add; below 0: to return
+        std::int64_t owed = 0;           ///< units for Redis to add; below 0: to return. Of a
+                                         ///< bucket: debt
         std::int64_t owed_previous = 0;  ///< the same for the window before, if windows slide or
-                                         ///< are the days of a history
+                                         ///< are the days of a history. Of a bucket with a debt
+                                         ///< that is owed: when it was owed, SteadyTime
         bool operator==(const Window&) const = default;
     };
     std::array<Window, kMaxWindows> windows{};  ///< in the order of the table's rates

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "module/quota/bucket.hpp"
 #include "module/quota/lease.hpp"
+#include "module/quota/node_bucket.hpp"
 
 namespace tollgate {
 
@@ -46,8 +48,7 @@ bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBo
         return false;
     }
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        if (!still_counts(state.windows[i].counted, quota.rates[i].period, now.earliest,
-                          now.latest)) {
+        if (!still_counts(state.windows[i].counted, quota.rates[i], now.earliest, now.latest)) {
             return false;
         }
     }
@@ -76,20 +77,29 @@ WindowCount granted_in(const QuotaState& state, std::size_t window) {
     return granted;
 }
 
-std::int64_t share_of(const QuotaState& state, const TableQuota& quota, std::int64_t units) {
+double share_part(const QuotaState& state, const TableQuota& quota) {
+    if (state.nodes <= 1) {
+        return 1;
+    }
     const std::int64_t counted = state.windows[quota.rates.size() - 1].counted.count;
     const std::int64_t own = std::clamp<std::int64_t>(state.own, 0, counted);
     // The larger of own/counted and 1/nodes, without an overflow: both may be as large as a limit.
     const double by_own =
         counted == 0 ? 0 : static_cast<double>(own) / static_cast<double>(counted);
-    const double part = std::max(by_own, 1 / static_cast<double>(state.nodes));
-    return static_cast<std::int64_t>(
-        std::ceil(part * static_cast<double>(std::max<std::int64_t>(units, 0))));
+    return std::max(by_own, 1 / static_cast<double>(state.nodes));
+}
+
+std::int64_t share_of(const QuotaState& state, const TableQuota& quota, std::int64_t units) {
+    return static_cast<std::int64_t>(std::ceil(
+        share_part(state, quota) * static_cast<double>(std::max<std::int64_t>(units, 0))));
 }
 
 std::int64_t left(const QuotaState& state, const TableQuota& quota, std::size_t window,
                   Instant now) {
     const Rate& rate = quota.rates[window];
+    if (rate.is_bucket()) {
+        return left_in_bucket(state, quota, window, now);
+    }
     const WindowCount granted = granted_in(state, window);
     const std::int64_t all = rate.requests - spent(granted, rate.period, quota.sliding, now);
     if (state.nodes <= 1) {
@@ -124,6 +134,10 @@ void note_own(QuotaState& state, const TableQuota& quota, std::int64_t number, s
 }
 
 void add_owed(QuotaState& state, const TableQuota& quota, std::size_t window, std::int64_t units) {
+    if (quota.rates[window].is_bucket()) {
+        owe_debt(state, window, debt_of(quota.rates[window], units));
+        return;
+    }
     merge_owed(state, quota, window, state.windows[window].owed, units);
 }
 
@@ -135,7 +149,7 @@ void add_owed_previous(QuotaState& state, const TableQuota& quota, std::size_t w
 void owe_to_windows(QuotaState& state, const TableQuota& quota,
                     std::span<const WindowCount> windows, std::int64_t units) {
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        if (state.windows[i].counted.number == windows[i].number) {
+        if (state.windows[i].counted.number == windows[i].number || quota.rates[i].is_bucket()) {
             add_owed(state, quota, i, units);
         } else if (keeps_history(quota, i) ||
                    (quota.sliding && state.windows[i].counted.number == windows[i].number + 1)) {
@@ -149,6 +163,10 @@ void owe_to_windows(QuotaState& state, const TableQuota& quota,
 void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
                 const WindowCount& count) {
     auto& [counted, owed, owed_previous] = state.windows[window];
+    if (quota.rates[window].is_bucket()) {
+        counted = count;
+        return;
+    }
     std::int64_t dropped = 0;
     std::int64_t dropped_previous = 0;
     if (keeps_history(quota, window)) {
@@ -176,7 +194,7 @@ void roll_windows(QuotaState& state, const TableQuota& quota, Instant now) {
     return_lease(state, quota);
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         const WindowCount& counted = state.windows[i].counted;
-        const WindowCount window = roll(counted, quota.rates[i].period, now);
+        const WindowCount window = roll(counted, quota.rates[i], now);
         if (window.number != counted.number) {
             set_window(state, quota, i, window);
         }

@@ -22,13 +22,17 @@ bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBo
 /// What was granted in a window: Redis's last count and the owed units, without the lease.
 WindowCount granted_in(const QuotaState& state, std::size_t window);
 
+/// The part of a quota that this node may grant alone: see share_of.
+double share_part(const QuotaState& state, const TableQuota& quota);
+
 /// The part of `units`, which were left when Redis was last reachable, that this node may grant
 /// alone: its share of the units that Redis counted in the longest window, or an equal share of all
 /// nodes, whichever is more. Rounded up.
 std::int64_t share_of(const QuotaState& state, const TableQuota& quota, std::int64_t units);
 
-/// What is left of a window; below 0 if more was granted than the limit. In an outage
-/// (QuotaState::nodes), what is left of this node's share.
+/// What is left of a window or bucket; below 0 if more was granted than the limit. In an outage
+/// (QuotaState::nodes), what is left of this node's share. Of a bucket, the node's share has this
+/// part of its rate, of its burst (at least one token) and of the debt that Redis knows.
 std::int64_t left(const QuotaState& state, const TableQuota& quota, std::size_t window,
                   Instant now);
 
@@ -42,17 +46,18 @@ bool owes(const QuotaState& state);
 /// longest one of the state.
 void note_own(QuotaState& state, const TableQuota& quota, std::int64_t number, std::int64_t units);
 
-/// Adds units to those owed to a window. Granted units (above 0) and units of a lease (below 0)
-/// that meet are not sent to Redis. If the window is the longest one, they count as settled and as
-/// returned.
+/// Adds units to those owed to a window. A bucket owes the debt of so many tokens. Granted units
+/// (above 0) and units of a lease (below 0) that meet are not sent to Redis. If the window is the
+/// longest one, they count as settled and as returned.
 void add_owed(QuotaState& state, const TableQuota& quota, std::size_t window, std::int64_t units);
 
 /// The same for the window before it.
 void add_owed_previous(QuotaState& state, const TableQuota& quota, std::size_t window,
                        std::int64_t units);
 
-/// Adds units to those owed to the windows with the numbers of `windows`. Units of a window that
-/// has ended are dropped, unless it is a day of a history, or the previous one of a sliding window.
+/// Adds units to those owed to the buckets, and to the windows with the numbers of `windows`. Units
+/// of a window that has ended are dropped, unless it is a day of a history, or the previous one of
+/// a sliding window.
 void owe_to_windows(QuotaState& state, const TableQuota& quota,
                     std::span<const WindowCount> windows, std::int64_t units);
 

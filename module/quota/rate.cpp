@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/quota/bucket.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
 
@@ -10,6 +11,30 @@ namespace tollgate {
 namespace {
 
 constexpr std::int64_t kMostRequests = 1'000'000'000'000;
+constexpr std::string_view kBurst = "burst=";
+
+/// Makes a bucket of the last rate.
+void set_burst(std::vector<Rate>& rates, std::string_view word) {
+    if (rates.empty()) {
+        throw ParseError(in_quotes(word) + " follows no rate");
+    }
+    Rate& rate = rates.back();
+    if (rate.is_bucket()) {
+        throw ParseError("duplicate parameter " + in_quotes(word));
+    }
+    if (rate.period.is_month()) {
+        throw ParseError(in_quotes(format_rate(rate)) +
+                         " has no burst: months have different lengths");
+    }
+    const std::int64_t most = most_burst(rate.period);
+    const auto burst = parse_whole_number(word.substr(kBurst.size()), 1, most);
+    if (!burst) {
+        throw ParseError("invalid parameter " + in_quotes(word) + ": a burst of " +
+                         in_quotes(format_rate(rate)) + " is a number from 1 to " +
+                         std::to_string(most));
+    }
+    rate.burst = *burst;
+}
 
 }  // namespace
 
@@ -26,13 +51,19 @@ Rate parse_rate(std::string_view text) {
 }
 
 std::vector<Rate> parse_rates(std::span<const std::string_view> words) {
-    if (words.empty() || words.size() > kMaxRates) {
+    const auto is_burst = [](std::string_view word) { return word.starts_with(kBurst); };
+    const auto bursts = static_cast<std::size_t>(std::ranges::count_if(words, is_burst));
+    if (words.empty() || words.size() - bursts > kMaxRates) {
         throw ParseError("a plan has one to four rates");
     }
     std::vector<Rate> rates;
     rates.reserve(words.size());
     for (const auto word : words) {
-        rates.push_back(parse_rate(word));
+        if (is_burst(word)) {
+            set_burst(rates, word);
+        } else {
+            rates.push_back(parse_rate(word));
+        }
     }
     std::ranges::sort(rates, {}, &Rate::period);
     for (std::size_t i = 1; i < rates.size(); ++i) {
@@ -73,7 +104,8 @@ void require_sliding(std::span<const Rate> rates) {
 }
 
 std::string format_rate(const Rate& rate) {
-    return std::to_string(rate.requests) + "r/" + format_period(rate.period);
+    return std::to_string(rate.requests) + "r/" + format_period(rate.period) +
+           (rate.is_bucket() ? " " + std::string(kBurst) + std::to_string(rate.burst) : "");
 }
 
 }  // namespace tollgate

@@ -17,8 +17,8 @@ void RecentRefusal::set(LocalAnswer answer, const Demand& demand,
     earliest_ = EarliestTime(now);
     banned_until_ = states.front().ban.until;
     SteadyTime rest = Slice::kLongest;
-    const auto end_at = [&](Instant end) {
-        rest = std::min(rest, end - now.latest - Slice::kDrift);
+    const auto end_at = [&](ExactInstant end) {
+        rest = std::min(rest, std::chrono::floor<SteadyTime>(end - now.latest) - Slice::kDrift);
     };
     if (answer == LocalAnswer::kBanned) {
         end_at(banned_until_);

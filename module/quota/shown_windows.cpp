@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "module/quota/bucket.hpp"
 #include "module/quota/lease.hpp"
+#include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_windows.hpp"
 
 namespace tollgate {
@@ -17,9 +19,12 @@ ClockBounds no_earlier_than_replies(ClockBounds now, std::span<const QuotaState>
     return now;
 }
 
-Instant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t window,
-                 std::int64_t cost) {
+ExactInstant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                      Instant now, std::int64_t cost) {
     const Rate& rate = quota.rates[window];
+    if (rate.is_bucket()) {
+        return bucket_grants_at(state, quota, window, now, std::max<std::int64_t>(cost, 1));
+    }
     const WindowCount granted = granted_in(state, window);
     return quota.sliding ? room_at(granted, rate, std::max<std::int64_t>(cost, 1))
                          : window_end(granted.number, rate.period);
@@ -29,9 +34,10 @@ namespace {
 
 /// Whether other nodes or other workers may return units of a window before its reset.
 bool may_be_returned(const QuotaState& state, const TableQuota& quota, std::size_t window,
-                     Instant reset) {
-    // In an outage, they don't.
-    if (state.returns_until == Instant{} || state.nodes > 0 || state.returns_until >= reset) {
+                     ExactInstant reset) {
+    // In an outage, they don't. There are no leases of buckets.
+    if (quota.has_bucket() || state.returns_until == Instant{} || state.nodes > 0 ||
+        state.returns_until >= reset) {
         return false;
     }
     // A lease of an earlier window does not help this one, unless windows slide.
@@ -42,11 +48,39 @@ bool may_be_returned(const QuotaState& state, const TableQuota& quota, std::size
 
 }  // namespace
 
-Instant retry_at(const QuotaState& state, const TableQuota& quota, std::size_t window,
-                 std::int64_t cost) {
-    const Instant reset = reset_of(state, quota, window, cost);
+ExactInstant retry_at(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                      Instant now, std::int64_t cost) {
+    const ExactInstant reset = reset_of(state, quota, window, now, cost);
     return may_be_returned(state, quota, window, reset) ? state.returns_until : reset;
 }
+
+namespace {
+
+/// WindowState::reset. `waits`: the window or bucket is exhausted.
+ExactInstant shown_reset(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                         Instant now, std::int64_t cost, bool waits) {
+    const Rate& rate = quota.rates[window];
+    if (waits && (quota.sliding || rate.is_bucket())) {
+        return reset_of(state, quota, window, now, cost);
+    }
+    return rate.is_bucket() ? bucket_grants_at(state, quota, window, now, rate.burst)
+                            : window_end(state.windows[window].counted.number, rate.period);
+}
+
+/// The state of a bucket, from Redis's reply at `now`.
+WindowState bucket_state(const WindowCount& bucket, const Rate& rate, Instant now,
+                         std::int64_t cost) {
+    const ExactInstant at =
+        std::max<ExactInstant>(now, ExactInstant(std::chrono::microseconds(bucket.previous)));
+    const std::int64_t debt = debt_at(bucket, rate, at);
+    const auto rest = std::max<std::int64_t>(tokens_left(rate, debt), 0);
+    return {.rate = rate,
+            .remaining = rest,
+            .reset = granted_at(rate, debt, at,
+                                rest == 0 ? std::max<std::int64_t>(cost, 1) : rate.burst)};
+}
+
+}  // namespace
 
 WindowStates windows_of(std::span<const QuotaState> states, const Quotas& quotas,
                         const ClockBounds& now, std::int64_t cost, bool refused) {
@@ -72,10 +106,8 @@ WindowStates windows_of(std::span<const QuotaState> states, const Quotas& quotas
             }
             const auto rest = std::max<std::int64_t>(left(state, quota, i, now.earliest), 0);
             const bool exhausted = refused && rest - reserve < cost;
-            const bool slides_on = quota.sliding && (exhausted || rest == 0);
-            const Instant reset = slides_on
-                                      ? reset_of(state, quota, i, cost)
-                                      : window_end(state.windows[i].counted.number, rate.period);
+            const ExactInstant reset =
+                shown_reset(state, quota, i, now.earliest, cost, exhausted || rest == 0);
             const bool returns = exhausted && state.returns_until > now.earliest &&
                                  may_be_returned(state, quota, i, reset);
             windows.push_back({.rate = rate,
@@ -99,6 +131,12 @@ WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quota
             const Rate& rate = quota.rates[i];
             const WindowCount& count = counts[i];
             if (rate.requests == kNoLimit) {
+                continue;
+            }
+            if (rate.is_bucket()) {
+                WindowState& state = windows.emplace_back(bucket_state(count, rate, now, cost));
+                state.policy = quota.policies[i];
+                state.unit = quota.unit;
                 continue;
             }
             const auto rest = std::max<std::int64_t>(

@@ -22,13 +22,13 @@ WindowStates windows_of(std::span<const QuotaState> states, const Quotas& quotas
 WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quotas, Instant now,
                         std::int64_t cost);
 
-/// When an exhausted window grants `cost` again.
-Instant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t window,
-                 std::int64_t cost);
+/// When an exhausted window or bucket grants `cost` again.
+ExactInstant reset_of(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                      Instant now, std::int64_t cost);
 
 /// When an exhausted window may grant `cost` again: at reset_of, or earlier if other nodes or other
 /// workers may return units (see QuotaState::returns_until).
-Instant retry_at(const QuotaState& state, const TableQuota& quota, std::size_t window,
-                 std::int64_t cost);
+ExactInstant retry_at(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                      Instant now, std::int64_t cost);
 
 }  // namespace tollgate

@@ -1,6 +1,7 @@
 #include "module/quota/table_quota.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "module/quota/limits.hpp"
 #include "module/text/name_hash.hpp"
@@ -30,14 +31,31 @@ Limits limits_of(const Plan& plan, const KeyRecord& key) {
     return limits;
 }
 
+/// Puts the buckets before the windows.
+void order_rates(std::vector<Rate>& rates) {
+    std::ranges::sort(rates, {},
+                      [](const Rate& rate) { return std::pair(!rate.is_bucket(), rate.period); });
+}
+
 /// Adds the day that a history needs. It is also the window of a quota that only limits the
 /// requests in flight.
 void add_day(std::vector<Rate>& rates) {
-    if (std::ranges::find(rates, kDay, &Rate::period) == rates.end()) {
+    if (std::ranges::none_of(
+            rates, [](const Rate& rate) { return rate.period == kDay && !rate.is_bucket(); })) {
         rates.push_back({kNoLimit, kDay});
-        std::ranges::sort(rates, {}, &Rate::period);
+        order_rates(rates);
     }
 }
+
+/// Whether a quota with these rates needs a day although its table keeps no history. A quota has a
+/// window, and that of a bucket lasts as long as the reports of an outage that concern the bucket.
+bool needs_day(const std::vector<Rate>& rates) {
+    return rates.empty() ||
+           (rates.front().is_bucket() && (rates.back().is_bucket() || rates.back().period < kDay));
+}
+
+/// The bit of WindowLayout::periods that marks a bucket. Codes of periods are below it.
+constexpr std::uint32_t kBucketBit = 1U << 29U;
 
 /// A quota in this table, of these rates.
 TableQuota quota_in(const PlanTable& table, std::vector<Rate> rates, std::chrono::days history) {
@@ -48,8 +66,12 @@ TableQuota quota_in(const PlanTable& table, std::vector<Rate> rates, std::chrono
                      .table_id = name_hash(table.name),
                      .history = history,
                      .unit = table.unit};
-    if (quota.has_history() || quota.rates.empty()) {
+    order_rates(quota.rates);
+    if (quota.has_history() || needs_day(quota.rates)) {
         add_day(quota.rates);
+    }
+    if (quota.has_bucket()) {
+        quota.lease_time = 0ms;  // Leased tokens would let the bucket refill.
     }
     return quota;
 }
@@ -57,7 +79,8 @@ TableQuota quota_in(const PlanTable& table, std::vector<Rate> rates, std::chrono
 }  // namespace
 
 bool keeps_history(const TableQuota& quota, std::size_t window) {
-    return quota.has_history() && quota.rates[window].period == kDay;
+    const Rate& rate = quota.rates[window];
+    return quota.has_history() && rate.period == kDay && !rate.is_bucket();
 }
 
 std::int64_t windows_adjusted(const TableQuota& quota, std::size_t window) {
@@ -65,9 +88,21 @@ std::int64_t windows_adjusted(const TableQuota& quota, std::size_t window) {
                                         : (quota.sliding ? 1 : 0);
 }
 
+std::uint32_t WindowLayout::code_of(const Rate& rate) {
+    return rate.period.code() | (rate.is_bucket() ? kBucketBit : 0);
+}
+
+Period WindowLayout::period_of(std::uint32_t code) {
+    return Period::of_code(code & (kBucketBit - 1));
+}
+
+bool WindowLayout::is_bucket(std::uint32_t code) {
+    return (code & kBucketBit) != 0;
+}
+
 WindowLayout::WindowLayout(const TableQuota& quota) : sliding(quota.sliding) {
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        periods[i] = quota.rates[i].period.code();
+        periods[i] = code_of(quota.rates[i]);
     }
 }
 
@@ -79,7 +114,7 @@ QuotaShape::QuotaShape(const TableQuota& quota)
 }
 
 bool is_small(const TableQuota& quota) {
-    return quota.rates.size() <= kMostSmallWindows &&
+    return quota.rates.size() <= kMostSmallWindows && !quota.has_bucket() &&
            std::ranges::all_of(quota.rates, [](const Rate& rate) {
                return rate.requests <= kLargestSmallLimit || rate.requests == kNoLimit;
            });
@@ -89,6 +124,7 @@ std::string layout_name(const TableQuota& quota) {
     std::string name;
     for (const Rate& rate : quota.rates) {
         name.append(name.empty() ? "" : "-").append(stored_period(rate.period));
+        name.append(rate.is_bucket() ? "b" : "");
     }
     return name.append(quota.sliding ? "-sliding" : "").append(is_small(quota) ? "" : "-large");
 }
@@ -137,10 +173,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         quota.by = table->counts_values() ? CountedBy::kValue : CountedBy::kId;
         // Several tables may have a plan of this name; the table's name makes the policy unique.
         const std::string prefix = tables.size() > 1 ? table->name + "-" : "";
-        for (const Rate& rate : quota.rates) {
-            quota.policies.push_back(
-                rate.requests == kNoLimit ? "" : policy_name(prefix + plan->name, rate.period));
-        }
+        quota.policies = policy_names(prefix + plan->name, quota.rates);
         if (quota.in_flight != 0) {
             quota.in_flight_policy = prefix + plan->name + "-in-flight";
         }
@@ -172,6 +205,22 @@ Quotas with_values(const Quotas& quotas, std::span<const TableValue> values) {
 
 std::string policy_name(std::string_view plan, Period period) {
     return std::string(plan) + "-" + period_name(period);
+}
+
+std::vector<std::string> policy_names(std::string_view plan, std::span<const Rate> rates) {
+    const auto buckets = std::ranges::count_if(rates, &Rate::is_bucket);
+    std::vector<std::string> names;
+    names.reserve(rates.size());
+    for (const Rate& rate : rates) {
+        if (rate.is_bucket()) {
+            const std::string name =
+                buckets == 1 ? std::string(plan) : policy_name(plan, rate.period);
+            names.push_back(name + "-bucket");
+        } else {
+            names.push_back(rate.requests == kNoLimit ? "" : policy_name(plan, rate.period));
+        }
+    }
+    return names;
 }
 
 }  // namespace tollgate

@@ -17,11 +17,17 @@ namespace tollgate {
 
 struct TableQuota;
 
-/// The periods of a quota's windows, and whether they slide. Quotas with the same layout share
-/// their counts; the limits may differ (but see is_small).
+/// The periods of a quota's windows and buckets, and whether windows slide. Quotas with the same
+/// layout share their counts; the limits may differ (but see is_small).
 struct WindowLayout {
-    std::array<std::uint32_t, kMaxWindows> periods{};  ///< Period::code, ascending; 0: none
+    std::array<std::uint32_t, kMaxWindows> periods{};  ///< see code_of; 0: none
     bool sliding = false;
+
+    /// Period::code, and another bit for a bucket.
+    static std::uint32_t code_of(const Rate& rate);
+    /// The period of such a number. A worker that is killed may leave an invalid one.
+    static Period period_of(std::uint32_t code);
+    static bool is_bucket(std::uint32_t code);
 
     WindowLayout() = default;
     explicit WindowLayout(const TableQuota& quota);
@@ -47,8 +53,9 @@ enum class CountedBy : std::uint8_t {
 /// The quota of a key in one plan table.
 struct TableQuota {
     std::string table;
-    /// Of its windows, at least one, ascending by period. If the table keeps a history, they
-    /// contain a day, without a limit unless the plan has one.
+    /// Of its buckets, and then of its windows, at least one. Both are ascending by period. If the
+    /// table keeps a history, the windows contain a day, without a limit unless the plan has one.
+    /// If there is a bucket, the longest window is at least a day.
     std::vector<Rate> rates;
     bool sliding = false;
     std::chrono::milliseconds lease_time = kLeaseTime;  ///< see PlanTable
@@ -63,6 +70,7 @@ struct TableQuota {
     CountedBy by = CountedBy::kId;
     ValueDigest value{};  ///< with CountedBy::kValue, except in what choose_quotas returns
     bool has_history() const { return history > std::chrono::days(0); }
+    bool has_bucket() const { return !rates.empty() && rates.front().is_bucket(); }
 };
 
 /// Whether what is granted in these windows is the history of their day.
@@ -72,15 +80,16 @@ bool keeps_history(const TableQuota& quota, std::size_t window);
 /// may last, and a lease may end, after the window.
 std::int64_t windows_adjusted(const TableQuota& quota, std::size_t window);
 
-/// A quota is small if it has at most so many windows, and if each limit is at most this number or
-/// there is none. A node stores the state of small quotas in less memory. It stores those of the
-/// same layout apart if only one of them is small: they share no counts.
+/// A quota is small if it has no bucket, at most so many windows, and if each limit is at most this
+/// number or there is none. A node stores the state of small quotas in less memory. It stores those
+/// of the same layout apart if only one of them is small: they share no counts.
 constexpr std::size_t kMostSmallWindows = 2;
 constexpr std::int64_t kLargestSmallLimit = std::numeric_limits<std::int32_t>::max();
 bool is_small(const TableQuota& quota);
 
 /// Names the layout of a quota, and whether it is small: `3600-86400`, and `-sliding` or `-large`
-/// after it. A node stores what it names apart, and so numbers its reports apart.
+/// after it; `1b` is a bucket of a rate per second. A node stores what it names apart, and so
+/// numbers its reports apart.
 std::string layout_name(const TableQuota& quota);
 
 /// The quotas of a key in all tables that decide together.
@@ -110,5 +119,9 @@ Quotas with_values(const Quotas& quotas, std::span<const TableValue> values);
 
 /// The policy name of a window of this period: `free-minute`.
 std::string policy_name(std::string_view plan, Period period);
+
+/// The same of each of these rates. The policy of a bucket is `free-bucket`; if there are several,
+/// `free-second-bucket`. That of a window without a limit is empty.
+std::vector<std::string> policy_names(std::string_view plan, std::span<const Rate> rates);
 
 }  // namespace tollgate

@@ -77,23 +77,24 @@ const WindowState* binding_window(std::span<const WindowState> windows) {
     return binding == windows.end() ? nullptr : &*binding;
 }
 
-Instant retry_at(std::span<const WindowState> windows) {
-    Instant last{};
+ExactInstant retry_at(std::span<const WindowState> windows) {
+    ExactInstant last{};
     for (const WindowState& window : windows) {
         if (window.exhausted) {
-            last = std::max(last, window.retry == Instant{} ? window.reset : window.retry);
+            const ExactInstant at = window.retry == Instant{} ? window.reset : window.retry;
+            last = std::max(last, at);
         }
     }
     const WindowState* binding = binding_window(windows);
-    return last != Instant{} || binding == nullptr ? last : binding->reset;
+    return last != ExactInstant{} || binding == nullptr ? last : binding->reset;
 }
 
-std::int64_t retry_after(ExactInstant now, Instant until) {
+std::int64_t retry_after(ExactInstant now, ExactInstant until) {
     return std::max(std::chrono::ceil<std::chrono::seconds>(until - now), std::chrono::seconds(1s))
         .count();
 }
 
-std::int64_t unix_seconds(Instant instant) {
+std::int64_t unix_seconds(ExactInstant instant) {
     return std::chrono::ceil<std::chrono::seconds>(instant).time_since_epoch().count();
 }
 

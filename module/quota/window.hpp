@@ -48,13 +48,14 @@ constexpr Instant window_end(std::int64_t number, Period period) {
 }
 
 /// How long the fixed window is that ends then.
-constexpr std::chrono::seconds window_length(Instant end, Period period) {
-    return period.is_month()
-               ? std::chrono::floor<std::chrono::seconds>(end - month_start(month_number(end) - 1))
-               : period.length();
+constexpr std::chrono::seconds window_length(ExactInstant end, Period period) {
+    const auto last = std::chrono::floor<std::chrono::milliseconds>(end);
+    return period.is_month() ? std::chrono::floor<std::chrono::seconds>(
+                                   last - month_start(month_number(last) - 1))
+                             : period.length();
 }
 
-/// The counts of a window, as the table's hash in Redis stores them.
+/// The counts of a window, as the table's hash in Redis stores them. For a bucket, see bucket.hpp.
 struct WindowCount {
     std::int64_t number = 0;    ///< see window_number; a past one if nothing was counted
     std::int64_t count = 0;     ///< units granted in it
@@ -68,6 +69,13 @@ struct WindowCount {
 /// does the same.
 WindowCount roll(const WindowCount& window, Period period, Instant now);
 
+/// The same of a window or of a bucket. A bucket never ends; another rate makes it another one with
+/// the same debt.
+inline WindowCount roll(const WindowCount& window, const Rate& rate, Instant now) {
+    return rate.is_bucket() ? WindowCount{rate.requests, window.count, window.previous}
+                            : roll(window, rate.period, now);
+}
+
 /// Whether roll() leaves the window as it is at each time from `earliest` to `latest`.
 bool is_kept(const WindowCount& window, Period period, Instant earliest, Instant latest);
 
@@ -77,6 +85,13 @@ inline bool still_counts(const WindowCount& window, Period period, Instant earli
     return (window_end(window.number - 1, period) <= earliest &&
             latest < window_end(window.number, period)) ||
            is_kept(window, period, earliest, latest);
+}
+
+/// The same of a window or of a bucket.
+inline bool still_counts(const WindowCount& window, const Rate& rate, Instant earliest,
+                         Instant latest) {
+    return rate.is_bucket() ? window.number == rate.requests
+                            : still_counts(window, rate.period, earliest, latest);
 }
 
 /// The units that are spent at `now` in a sliding window: its count and the part of the previous
@@ -93,13 +108,13 @@ inline std::int64_t spent(const WindowCount& window, Period period, bool sliding
 /// previous count fades, or in the next. A month does not slide.
 Instant room_at(const WindowCount& window, const Rate& rate, std::int64_t need);
 
-/// One window of a quota, before or after a request.
+/// One window or bucket of a quota, before or after a request.
 struct WindowState {
     Rate rate;
-    std::int64_t remaining;     ///< units left, never below 0
-    Instant reset;              ///< when the window resets; if it slides and is exhausted: when it
-                                ///< grants again
-    bool exhausted = false;     ///< this window refused the request
+    std::int64_t remaining;  ///< units left, never below 0
+    ExactInstant reset;      ///< when the window resets, or the bucket is full; if it slides or is
+                             ///< a bucket, and is exhausted: when it grants again
+    bool exhausted = false;  ///< this window refused the request
     std::string_view policy{};  ///< its name in `RateLimit`: `free-minute`; lives as long as its
                                 ///< quota
     std::string_view unit{};    ///< see PlanTable::unit; empty: requests
@@ -117,13 +132,13 @@ const WindowState* binding_window(std::span<const WindowState> windows);
 
 /// When a refused request may be granted: when each exhausted window has reset, or has units from
 /// leases. 0 if there are no windows.
-Instant retry_at(std::span<const WindowState> windows);
+ExactInstant retry_at(std::span<const WindowState> windows);
 
 /// `Retry-After` (RFC 9110 section 10.2.3): whole seconds from `now` to `until`, rounded up, at
 /// least 1.
-std::int64_t retry_after(ExactInstant now, Instant until);
+std::int64_t retry_after(ExactInstant now, ExactInstant until);
 
 /// A Unix time in whole seconds, rounded up.
-std::int64_t unix_seconds(Instant instant);
+std::int64_t unix_seconds(ExactInstant instant);
 
 }  // namespace tollgate

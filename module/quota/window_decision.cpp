@@ -4,17 +4,23 @@
 #include <limits>
 #include <vector>
 
+#include "module/quota/bucket.hpp"
+
 namespace tollgate {
 
 namespace {
 
 /// How many windows the count is ahead of the request; above 0 if the request is late.
 std::int64_t windows_ahead(const CountedWindow& window, Instant now) {
-    return window.count->number - window_number(now, window.rate.period);
+    return window.rate.is_bucket() ? 0
+                                   : window.count->number - window_number(now, window.rate.period);
 }
 
 std::int64_t units_left(const CountedWindow& window, Instant now) {
     const auto& [rate, sliding, count] = window;
+    if (rate.is_bucket()) {
+        return tokens_left(rate, debt_at(*count, rate, now));
+    }
     switch (windows_ahead(window, now)) {
         case 0:
             return rate.requests - spent(*count, rate.period, sliding, now);
@@ -26,6 +32,16 @@ std::int64_t units_left(const CountedWindow& window, Instant now) {
 }
 
 void count_units(const CountedWindow& window, std::int64_t units, Instant now) {
+    const Rate& rate = window.rate;
+    if (rate.is_bucket()) {
+        if (units == 0) {
+            return;
+        }
+        const std::int64_t debt = debt_at(*window.count, rate, now) + debt_of(rate, units);
+        const auto time = ExactInstant(now).time_since_epoch().count();
+        *window.count = {rate.requests, debt, std::max(window.count->previous, time)};
+        return;
+    }
     switch (windows_ahead(window, now)) {
         case 0:
             window.count->count += units;
@@ -38,8 +54,13 @@ void count_units(const CountedWindow& window, std::int64_t units, Instant now) {
     }
 }
 
-Instant reset_of(const CountedWindow& window, std::int64_t cost, Instant now) {
+ExactInstant reset_of(const CountedWindow& window, std::int64_t cost, Instant now) {
     const auto& [rate, sliding, count] = window;
+    if (rate.is_bucket()) {
+        const ExactInstant time{std::chrono::microseconds(count->previous)};
+        return granted_at(rate, debt_at(*count, rate, now), std::max<ExactInstant>(now, time),
+                          cost);
+    }
     return sliding && windows_ahead(window, now) == 0
                ? room_at(*count, rate, std::max<std::int64_t>(cost, 1))
                : window_end(window_number(now, rate.period), rate.period);

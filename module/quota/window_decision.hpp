@@ -9,7 +9,7 @@
 
 namespace tollgate {
 
-/// A window of a quota, and what was granted in it.
+/// A window or a bucket of a quota, and what was granted in it.
 struct CountedWindow {
     Rate rate;
     bool sliding = false;
@@ -22,7 +22,7 @@ struct CountedWindow {
 ///
 /// `now` may be earlier than the last request that was decided. The windows of that time then
 /// decide: the current one, or the one before by its last count. Windows before that have no counts
-/// any more; they refuse nothing.
+/// any more; they refuse nothing. A bucket gets no tokens for such a time.
 std::optional<std::size_t> decide_windows(std::span<const CountedWindow> windows, std::int64_t cost,
                                           Instant now);
 

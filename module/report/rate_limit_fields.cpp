@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "module/quota/bucket.hpp"
 #include "module/quota/plan.hpp"
 #include "module/text/ascii.hpp"
 
@@ -39,11 +40,11 @@ std::string rate_limit_policy_field(std::span<const WindowState> windows,
                                     std::span<const FlightState> flights) {
     std::string field;
     add_policies(field, windows, [](const WindowState& state) {
-        std::string text = ";q=" + std::to_string(state.rate.requests);
+        std::string text = ";q=" + std::to_string(state.rate.limit());
         if (!state.unit.empty() && state.unit != kDefaultQuotaUnit) {
             text.append(";qu=\"").append(state.unit).append("\"");
         }
-        return text + ";w=" + std::to_string(window_length(state.reset, state.rate.period).count());
+        return text + ";w=" + std::to_string(length_of(state).count());
     });
     add_policies(field, flights, [](const FlightState& state) {
         return ";q=" + std::to_string(state.limit) + ";qu=\"concurrent-requests\"";

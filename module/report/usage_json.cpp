@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "module/quota/bucket.hpp"
 #include "module/text/json_writer.hpp"
 
 namespace tollgate {
@@ -35,8 +36,11 @@ void add_window(JsonWriter& json, std::string_view table, const WindowState& win
     json.object([&] {
         add_text_or_null(json, "table", table);
         json.member("policy", window.policy);
-        json.member("limit", window.rate.requests);
-        json.member("period", window_length(window.reset, window.rate.period).count());
+        json.member("limit", window.rate.limit());
+        json.member("period", length_of(window).count());
+        if (window.rate.is_bucket()) {
+            json.member("refill", format_rate({window.rate.requests, window.rate.period}));
+        }
         json.member("remaining", window.remaining);
         json.member("reset", unix_seconds(window.reset));
         json.member("exhausted", window.exhausted || window.remaining == 0);

@@ -37,8 +37,9 @@ TableQuota quota_of(const WindowLayout& layout, bool is_small, std::uint32_t tab
     quota.table_id = table;
     for (const std::uint32_t period : layout.periods) {
         if (period != 0) {
-            quota.rates.push_back(
-                {is_small ? kLargestSmallLimit : kLargestSmallLimit + 1, Period::of_code(period)});
+            const bool is_bucket = WindowLayout::is_bucket(period);
+            quota.rates.push_back({is_small ? kLargestSmallLimit : kLargestSmallLimit + 1,
+                                   WindowLayout::period_of(period), is_bucket ? 1 : 0});
         }
     }
     return quota;
@@ -365,6 +366,9 @@ bool QuotaCache::save_in(const Table& table, Place place, const Key& key, const 
 
 bool QuotaCache::Held::has_ended(Instant now) const {
     for (std::size_t i = 0; i < kMaxWindows && layout.periods[i] != 0; ++i) {
+        if (WindowLayout::is_bucket(layout.periods[i])) {
+            continue;  // It has a window of at least a day, too.
+        }
         const auto last = state.windows[i].counted.number + (layout.sliding ? 1 : 0);
         if (window_number(now, Period::of_code(layout.periods[i])) <= last) {
             return false;
@@ -374,7 +378,13 @@ bool QuotaCache::Held::has_ended(Instant now) const {
 }
 
 TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
-    return quota_of(layout, is_small, table, value, table_name);
+    TableQuota quota = quota_of(layout, is_small, table, value, table_name);
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        if (quota.rates[i].is_bucket()) {
+            quota.rates[i].requests = std::max<std::int64_t>(state.windows[i].counted.number, 1);
+        }
+    }
+    return quota;
 }
 
 std::vector<ValueDigest> QuotaCache::held_values(const Key& key) const {

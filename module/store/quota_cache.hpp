@@ -82,7 +82,7 @@ class QuotaCache {
         std::uint64_t value = 0;
 
         /// A quota with the same windows, stored in the same kind of place. Its limits are not
-        /// known.
+        /// known, except for the rates of buckets.
         TableQuota quota(std::string_view table_name) const;
         /// Whether all its windows have ended: its counts have no effect any more.
         bool has_ended(Instant now) const;

@@ -1,5 +1,6 @@
 // The limits of a key's record, and durations.
 
+#include "module/quota/bucket.hpp"
 #include "module/quota/limits.hpp"
 
 #include <algorithm>
@@ -19,6 +20,10 @@ void check_limits(std::string_view input) {
     require(limits.in_flight >= 0 && limits.in_flight <= kMostInFlight);
     require(std::ranges::none_of(
         rates, [](const Rate& rate) { return period_name(rate.period).empty(); }));
+    require(std::ranges::all_of(rates, [](const Rate& rate) {
+        return rate.burst == 0 ||
+               (!rate.period.is_month() && rate.burst > 0 && rate.burst <= most_burst(rate.period));
+    }));
     require(parse_limits(format_limits(limits)) == limits);
     require(std::ranges::is_sorted(rates, {}, &Rate::period));
 }

@@ -37,6 +37,9 @@ void check_copy(const redisReply& reply, const Value& copy) {
 }
 
 void check_windows(const Value& hash) {
+    for (const auto& [period, bucket] : read_buckets(hash)) {
+        require(bucket.count >= 0 && bucket.previous >= 0);
+    }
     for (const auto& [period, window] : read_windows(hash)) {
         const auto& [number, count, previous] = window.counted;
         require(number >= 0 && number <= window_number(kLatestInstant, period));

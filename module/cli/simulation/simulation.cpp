@@ -77,8 +77,8 @@ std::size_t Simulation::find_plan(const std::string& plan) {
     return plans.size() - 1;
 }
 
-std::uint32_t Simulation::window_number_of(const PlanTable& table, Period period) {
-    const Window window{&table, period};
+std::uint32_t Simulation::window_number_of(const PlanTable& table, const Rate& rate) {
+    const Window window{&table, rate.period, rate.is_bucket()};
     const auto index = std::ranges::find(windows_, window) - windows_.begin();
     if (static_cast<std::size_t>(index) == windows_.size()) {
         windows_.push_back(window);
@@ -111,7 +111,7 @@ Simulation::Terms Simulation::make_terms(const LocationTables& location, const s
                 continue;  // the day of a history refuses nothing
             }
             terms.windows.push_back({rate, quota.sliding, nullptr});
-            terms.numbers.push_back(window_number_of(*table, rate.period));
+            terms.numbers.push_back(window_number_of(*table, rate));
         }
     }
     return terms;
@@ -184,10 +184,13 @@ void Simulation::note_refusal(RefusedId& id, const Window* window, Instant at) {
         return;
     }
     auto found = std::ranges::find_if(id.windows, [&](const WindowRefusals& of) {
-        return of.period == window->period && of.table == window->table->name;
+        return of.period == window->period && of.is_bucket == window->is_bucket &&
+               of.table == window->table->name;
     });
     if (found == id.windows.end()) {
-        found = id.windows.insert(found, {.table = window->table->name, .period = window->period});
+        found = id.windows.insert(found, {.table = window->table->name,
+                                          .period = window->period,
+                                          .is_bucket = window->is_bucket});
     }
     const auto start = window_end(window_number(at, window->period) - 1, window->period);
     ++found->refused;

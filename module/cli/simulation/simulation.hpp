@@ -33,6 +33,10 @@ struct WindowRefusals {
     std::int64_t worst_refused = 0;
     Instant last{};  ///< start of the window of the last refusal
     std::int64_t refused_in_last = 0;
+    bool is_bucket = false;  ///< the windows are those of its period
+
+    /// `minute`, `second bucket`.
+    std::string name() const { return period_name(period) + (is_bucket ? " bucket" : ""); }
 };
 
 /// An id of which requests would have been refused.
@@ -146,6 +150,7 @@ class Simulation {
     struct Window {
         const PlanTable* table;
         Period period;
+        bool is_bucket;
         bool operator==(const Window&) const = default;
     };
 
@@ -153,7 +158,7 @@ class Simulation {
     std::uint32_t find_terms(std::size_t location, std::string_view plan);
     Terms make_terms(const LocationTables& location, const std::string& plan);
     std::size_t find_plan(const std::string& plan);
-    std::uint32_t window_number_of(const PlanTable& table, Period period);
+    std::uint32_t window_number_of(const PlanTable& table, const Rate& rate);
     void decide_earliest(std::size_t count);
     void decide(const Waiting& request);
     WindowCount& count_of(std::uint32_t window, std::uint32_t id);

@@ -40,7 +40,7 @@ static void to_json(Json& json, const PlanRequests& plan) {
 static void to_json(Json& json, const WindowRefusals& window) {
     const auto& period = window.period;
     json = {{"table", window.table},
-            {"window", period_name(period)},
+            {"window", window.name()},
             {"seconds", period.is_month() ? Json(nullptr) : Json(period.length().count())},
             {"refused", window.refused},
             {"worst", second_of(window.worst)},
@@ -157,7 +157,7 @@ Rows id_rows(const SimulationResult& result) {
         if (!id.windows.empty()) {
             const auto& worst = id.windows.front();
             window = (result.plans.front().tables.size() > 1 ? worst.table + " " : "") +
-                     period_name(worst.period) + " " + second_of(worst.worst);
+                     worst.name() + " " + second_of(worst.worst);
             in_it = std::to_string(worst.worst_refused);
         }
         rows.push_back({id.id, text_or_dash(id.plan), std::to_string(id.requests),

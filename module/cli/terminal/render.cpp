@@ -102,7 +102,7 @@ std::string render_usage(Format format, const management::KeyUsage& usage) {
     Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "REMAINING", "PREVIOUS", "RESET"}};
     for (const auto& window : usage.windows) {
         const auto rest = window.reset - usage.now;
-        rows.push_back({window.table, period_name(window.period), text_or_dash(window.limit),
+        rows.push_back({window.table, name_of(window), text_or_dash(window.limit),
                         std::to_string(window.used), text_or_dash(remaining(window)),
                         text_or_dash(window.previous),
                         format_time(window.reset) + " (" + format_duration(rest) + ")"});

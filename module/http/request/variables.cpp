@@ -55,7 +55,7 @@ constexpr std::array<Variable, 10> kVariables{{
      }},
     {"tollgate_limit",
      [](const RequestContext& c) {
-         return of_binding(c.outcome(), [](const WindowState& w) { return w.rate.requests; });
+         return of_binding(c.outcome(), [](const WindowState& w) { return w.rate.limit(); });
      }},
     {"tollgate_remaining",
      [](const RequestContext& c) {

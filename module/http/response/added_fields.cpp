@@ -34,7 +34,7 @@ void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
         // Most responses of a worker have the limit and the reset of the one before.
         static nginx::KeptDigits limit;
         static nginx::KeptDigits reset;
-        add_field(r, "X-RateLimit-Limit", limit.of(binding.rate.requests));
+        add_field(r, "X-RateLimit-Limit", limit.of(binding.rate.limit()));
         add_field(r, "X-RateLimit-Remaining", binding.remaining);
         add_field(r, "X-RateLimit-Reset", reset.of(unix_seconds(binding.reset)));
     }

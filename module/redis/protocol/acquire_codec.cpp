@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "module/quota/bucket.hpp"
+
 namespace tollgate::redis {
 
 namespace {
@@ -49,11 +51,24 @@ void add_table(Words& terms, const TableQuota& quota) {
     terms.add(quota.sliding ? -windows : windows);
     terms.add(quota.history.count());
     for (const Rate& rate : quota.rates) {
-        terms.add(rate.requests);
-        terms.add(script_length(rate.period));
+        if (rate.is_bucket()) {
+            terms.add(std::to_string(rate.burst) + ":" + std::to_string(token_debt(rate)));
+            terms.add(-rate.requests);
+        } else {
+            terms.add(rate.requests);
+            terms.add(script_length(rate.period));
+        }
     }
     for (const Rate& rate : quota.rates) {
         const auto period = stored_period(rate.period);
+        if (rate.is_bucket()) {
+            terms.add_joined(window_field(period, window_part::kTime));
+            terms.add_joined(window_field(period, window_part::kDebt));
+            if (quota.sliding) {
+                terms.add_joined(window_field(period, window_part::kDebt));  // not used
+            }
+            continue;
+        }
         terms.add_joined(window_field(period, window_part::kNumber));
         terms.add_joined(window_field(period, window_part::kCount));
         if (quota.sliding) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "module/quota/bucket.hpp"
 #include "module/redis/protocol/acquire_codec.hpp"
 #include "module/redis/protocol/reply.hpp"
 
@@ -114,6 +115,15 @@ void read_one(Numbers& numbers, const Acquire& acquire, Instant now, Acquired& a
     for (const auto& quota : *acquire.quotas) {
         for (const Rate& rate : quota.rates) {
             auto& window = acquired.windows.emplace_back();
+            if (rate.is_bucket()) {
+                window.number = rate.requests;
+                window.previous = numbers.next(kLatestExact);
+                window.count = numbers.next(kMostDebt);
+                if (quota.sliding) {
+                    numbers.next();
+                }
+                continue;
+            }
             window.number = numbers.next(window_number(kLatestInstant, rate.period));
             window.count = numbers.next();
             window.previous = quota.sliding ? numbers.next() : 0;

@@ -63,7 +63,8 @@ std::string parse_new_limits(std::string_view text) {
         return format_limits(parse_limits(text));
     } catch (const ParseError& error) {
         throw ParseError(std::string(error.what()) +
-                         ": use one to four rates such as \"60r/m 1000r/d\" or \"100r/15m\"");
+                         ": use one to four rates such as \"60r/m 1000r/d\", \"100r/15m\" "
+                         "or \"10r/s burst=20\"");
     }
 }
 

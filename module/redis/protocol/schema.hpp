@@ -174,6 +174,9 @@ inline constexpr std::string_view kNumber = "number";  ///< of the last counted 
 inline constexpr std::string_view kCount = "count";    ///< units counted in it
 inline constexpr std::string_view kPrevious =
     "previous";  ///< of sliding windows: in the one before
+/// Of a bucket, see bucket.hpp: what it lacks to be full, and when, in us of Redis's clock.
+inline constexpr std::string_view kDebt = "debt";
+inline constexpr std::string_view kTime = "time";
 }  // namespace window_part
 
 /// The parts of the name of a window's field, for example `60.count`, without an allocation.

@@ -243,7 +243,9 @@ class Fleet {
                 key, i,
                 scenario_.sliding
                     ? window_number(std::chrono::floor<Milliseconds>(outcome.now), period)
-                    : window_number(outcome.windows[i].reset, period) - 1};
+                    : window_number(std::chrono::floor<Milliseconds>(outcome.windows[i].reset),
+                                    period) -
+                          1};
             auto& tally = ledger.tallies[window];
             if (outcome.is_granted()) {
                 ++tally.granted;

@@ -133,7 +133,7 @@ class Measurement {
     }
 
     void take_windows() {
-        const auto [limit, period] = fleet_.scenario().rates.front();
+        const auto [limit, period, burst] = fleet_.scenario().rates.front();
         for (const auto& [window, tally] : fleet_.ledger.tallies) {
             figures_.refused += tally.refused;
             figures_.refused_early += tally.refused_early;

@@ -30,7 +30,7 @@ TEST_P(QuotaSimulation, GrantsTheLimitAndNeverMore) {
         EXPECT_EQ(fleet.ledger.unauthenticated, 0);
         for (const auto& [window, tally] : fleet.ledger.tallies) {
             const auto& [key, index, number] = window;
-            const auto [limit, period] = scenario.rates[index];
+            const auto [limit, period, burst] = scenario.rates[index];
             EXPECT_LE(tally.granted, limit) << id_of(key) << " seed " << seed;
             const auto demand = tally.granted + tally.refused;
             if (!scenario.is_spent || demand < limit * 3 / 2 ||
@@ -88,7 +88,7 @@ TEST_P(QuotaFailover, CostsWhatTheReplicaLacked) {
         std::int64_t full_after = 0;
         for (const auto& [window, tally] : fleet.ledger.tallies) {
             const auto& [key, index, number] = window;
-            const auto [limit, period] = scenario.rates[index];
+            const auto [limit, period, burst] = scenario.rates[index];
             const auto over = tally.granted - limit;
             EXPECT_LE(over, fleet.ledger.not_replicated[window]) << id_of(key) << " seed " << seed;
             most_over = std::max(most_over, over);

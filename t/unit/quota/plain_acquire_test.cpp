@@ -71,8 +71,8 @@ TEST(PlainAcquire, IsNotThatOfAFullWindow) {
     EXPECT_FALSE(is_plain(node));
 }
 
-std::vector<std::pair<Instant, std::int64_t>> resets_and_rests(const WindowStates& windows) {
-    std::vector<std::pair<Instant, std::int64_t>> all;
+std::vector<std::pair<ExactInstant, std::int64_t>> resets_and_rests(const WindowStates& windows) {
+    std::vector<std::pair<ExactInstant, std::int64_t>> all;
     for (const WindowState& window : windows) {
         EXPECT_FALSE(window.exhausted);
         EXPECT_FALSE(window.policy.empty());

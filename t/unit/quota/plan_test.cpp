@@ -41,6 +41,9 @@ TEST(ParsePlan, RefusesInvalidParameters) {
              Words{"free", "5r/s", "window=fixed", "window=sliding"},
              Words{"free", "1r/s", "2r/m", "3r/h", "4r/d", "5r/2d"},
              Words{"free", "60r/m", "1000r/month", "window=sliding"},
+             Words{"free", "10r/s", "burst=20", "window=sliding"},
+             Words{"free", "custom", "burst=20"},
+             Words{"free", "unlimited", "burst=20"},
              Words{"free", "1000r/2month"},
          }) {
         EXPECT_THROW(parse_plan(words), ParseError) << (words.empty() ? "" : words.back());

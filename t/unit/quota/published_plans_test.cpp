@@ -62,6 +62,16 @@ TEST(PublishedPlans, TellsWhoseCounterATableHas) {
     EXPECT_EQ(read_published_table("users", R"({"plans":{},"by":"group"})")->variable, "");
 }
 
+TEST(PublishedPlans, KeepsABurst) {
+    PlanTable table;
+    table.plans = {{"free", Plan::Kind::kLimited, {{10, 1s, 20}, {1000, 24h}}, false}};
+    const std::string json = write_published_table(table, {});
+    EXPECT_NE(json.find(R"("rates":["10r/s burst=20","1000r/d"])"), std::string::npos) << json;
+    const auto read = read_published_table("api", json);
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->find("free")->rates, table.plans[0].rates);
+}
+
 TEST(PublishedPlans, NeedsNoDefault) {
     for (const auto* json :
          {R"({"plans":{"free":{"rates":["1r/s"]}},"default":null})",
@@ -87,6 +97,7 @@ TEST(PublishedPlans, RefusesWhatIsNoTable) {
                              R"({"plans":{"free":{"rates":"60r/m"}}})",
                              R"({"plans":{"free":{"rates":[]}}})",
                              R"({"plans":{"free":{"rates":[60]}}})",
+                             R"({"plans":{"free":{"rates":["burst=20"]}}})",
                              R"({"plans":{"free":{"rates":["fast"]}}})",
                              R"({"plans":{"a b":{"rates":["1r/s"]}}})",
                              R"({"plans":{"free":{"rates":["1r/s"],"window":5}}})",

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "module/quota/bucket.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate {
@@ -101,6 +102,27 @@ TEST(RequireSliding, RefusesAMonth) {
     EXPECT_THROW(require_sliding(parse_rates(words_of("60r/m 1000r/month"))), ParseError);
 }
 
+TEST(ParseRates, ReadsTheBurstOfTheRateBeforeIt) {
+    const auto rates = parse_rates(words_of("1000r/d 10r/s burst=20 100r/m"));
+    ASSERT_EQ(rates.size(), 3U);
+    EXPECT_EQ(rates[0], (Rate{10, 1s, 20}));
+    EXPECT_EQ(rates[1], (Rate{100, 60s}));
+    EXPECT_EQ(parse_rates(words_of("1r/s burst=1 2r/m burst=2 3r/h burst=3 4r/d burst=4")).size(),
+              4U);
+    EXPECT_EQ(parse_rates(words_of("1r/s burst=4500000000"))[0].burst, most_burst(1s));
+    EXPECT_EQ(parse_rates(words_of("1r/366d burst=142"))[0].burst, most_burst(366 * 24h));
+}
+
+TEST(ParseRates, RefusesABurst) {
+    for (const char* text :
+         {"burst=20", "burst=20 10r/s", "10r/s burst=0", "10r/s burst=", "10r/s burst=-1",
+          "10r/s burst=1.5", "10r/s burst=x", "10r/s burst=20 burst=20", "10r/s burst=4500000001",
+          "1r/366d burst=143", "10r/s burst=99999999999999999999", "100r/month burst=10",
+          "10r/s burst=20 5r/s", "10r/s burst=20 5r/m", "1r/s 2r/m 3r/h 4r/d 5r/2d burst=5"}) {
+        EXPECT_THROW(parse_rates(words_of(text)), ParseError) << text;
+    }
+}
+
 TEST(ParseRates, SeparatesWordsBySpacesOnly) {
     EXPECT_THROW(parse_rates(words_of("1r/s\t2r/m")), ParseError);
 }
@@ -118,6 +140,8 @@ TEST(FormatRate, IsReadBack) {
          {Rate{1, 1s}, Rate{60, 61s}, Rate{5, 7200s}, Rate{1'000'000'000'000, 31'622'400s}}) {
         EXPECT_EQ(parse_rate(format_rate(rate)), rate);
     }
+    EXPECT_EQ(format_rate({10, 1s, 20}), "10r/s burst=20");
+    EXPECT_EQ(parse_rates(words_of("10r/s burst=20")).front(), (Rate{10, 1s, 20}));
 }
 
 }  // namespace

@@ -222,6 +222,7 @@ TEST(LayoutName, DiffersForWhatANodeCountsApart) {
     EXPECT_EQ(name({{10, 60s}, {kNoLimit, 24h}}), "60-86400");
     EXPECT_EQ(name({{10, Period::month()}}, true), "month-sliding");
     EXPECT_EQ(name({{kLarge, 60s}}), "60-large");
+    EXPECT_EQ(name({{10, 1s, 20}, {kNoLimit, 24h}}), "1b-86400-large");
     EXPECT_EQ(name({{kLarge, 60s}}, true), "60-sliding-large");
     EXPECT_EQ(name({{1, 1s}, {2, 60s}, {3, 24h}}), name({{1, 1s}, {2, 60s}, {kLarge, 24h}}))
         << "three windows are never small";

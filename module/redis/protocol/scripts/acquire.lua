@@ -15,9 +15,10 @@
 --                  the number of tables; per table:
 --                    the number of its windows, negative if they slide
 --                    for how many days it keeps a history of its window of one day; or 0
---                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC
+--                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC; or, of a bucket,
+--                      BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides,
---                      the previous count
+--                      the previous count; of a bucket, those of the time, the debt and, if windows slide, any other
 --       ...      ids: the index in ARGV of its terms, the number of requests, and one of: 0; -N, if the next N ids have the
 --                  same terms and number of requests, are not listed, and none of them has further arguments; or how many
 --                  further arguments follow:
@@ -25,23 +26,25 @@
 --                    the first of them in ms; or 0
 --                  optionally the number of its report keys and, per table: the number of the node's report, which is
 --                    applied once, or 0;
---                    per window: its number, the units to add to it, and to the previous window if it slides
+--                    per window: its number, the units to add to it, and to the previous window if it slides; the
+--                      units of a bucket are debt
 --
 -- Returns  the token; numbers of 8 bytes each, packed into a string; the errors of the ids that have one; and optionally
 --          further numbers, packed like the first.
 --          The numbers are the time in us and, unless the deadline has passed, for each id -1 if it has an error; else
 --            the requests granted; if a lease is wanted, the lease;
 --            if bans are counted, the requests limited, the end of the ban in ms or 0, and the strikes so far;
---            per window its number, its count and, if it slides, the count of the previous window.
+--            per window its number, its count and, if it slides, the count of the previous window; of a bucket, its
+--              time in us, its debt and, if windows slide, 0.
 --          The further numbers are, for each table that another node has leased units of and that has too few units left
 --          for one more request: the id and the table, counted from 1, the time of that node's last lease in ms, and the
 --          time when it was recalled, or 0.
 --
 -- The hash of a table has for each window the number of the last counted window, its count and, if it slides, the count
--- of the previous window; and the node that got the last lease, its time, the time of the last lease of any other node,
--- and when the leases were last recalled. If the table keeps a history, the last day remains in this hash until an
--- acquire of a later day moves its count to the hash of the history. Adjustments of a day that was moved change the
--- history.
+-- of the previous window; for each bucket what it lacked to be full, and when (see quota/bucket.hpp); and the node that got
+-- the last lease, its time, the time of the last lease of any other node, and when the leases were last recalled. If the
+-- table keeps a history, the last day remains in this hash until an acquire of a later day moves its count to the hash of
+-- the history. Adjustments of a day that was moved change the history.
 
 -- Each call allocates its functions, upvalues and tables again. Therefore one loop decides, and rare() has what few calls
 -- need. Tables begin with enough elements for one id, because growth allocates again. Comparisons and arithmetic replace
@@ -128,8 +131,11 @@ local function rare(which)
                 windows, width = -windows, 3
             end
             for argument = at + 2, at + 2 * windows, 2 do
-                local room, number, length = ARGV[argument] - reply[last + 2], reply[last + 1], ARGV[argument + 1]
-                if width == 3 then
+                local room, number, length = cost, reply[last + 1], ARGV[argument + 1]
+                if length >= 0 then  -- Nothing is leased of a bucket.
+                    room = ARGV[argument] - reply[last + 2]
+                end
+                if length >= 0 and width == 3 then
                     room = room - reply[last + 3] * math.min(1, (number + 1) - now / length)
                 end
                 if room < cost then
@@ -194,6 +200,22 @@ local function rare(which)
             end
             return units > 0 and units or 0, before > 0 and before or 0
         end
+    elseif which == 'refill' then
+        -- Refills a bucket, which had this debt at `time`, with `bucket.rate` for each us until `now`. A clock that went
+        -- back gives no tokens; a time that is more than a minute ahead is that of a wrong clock. Adds `by`, which may be
+        -- negative. Notes in values.fills how many ms the bucket may take to be full. Returns its time, its debt and the
+        -- tokens that are left.
+        return function(values, bucket, time, debt, now, by)
+            if not time or time - now > 60000000 then
+                time = now
+            elseif time < now then
+                debt, time = debt - (now - time) * bucket.rate, now
+                debt = debt > 0 and debt or 0
+            end
+            debt = math.max(0, math.min(debt + by, 9000000000000000))
+            values.fills = math.max(values.fills or 0, math.ceil(math.max(debt, bucket.empty) / bucket.rate / 1000))
+            return time, debt, math.floor((bucket.empty - debt) / bucket.token)
+        end
     elseif which == 'add_to_history' then
         -- Drops the days of a table that its history `name` no longer keeps, and adds those in `past`: each day and its
         -- units. They are added last: if a command is refused, the next acquire does all of it again. Returns Redis's
@@ -243,7 +265,7 @@ local function rare(which)
                 local shorter = ARGV[argument]
                 if shorter == 0 then
                     ends = math.max(ends, window_ends + 2678400000)
-                elseif (length > 0 and length or 86400000) % shorter > 0 then
+                elseif shorter > 0 and (length > 0 and length or 86400000) % shorter > 0 then
                     ends = math.max(ends, window_ends + (width - 1) * shorter)
                 end
             end
@@ -258,9 +280,13 @@ local function rare(which)
                 -- The last day of an id that does not return is kept as long as the history.
                 ends = math.max(ends, (values.day + 1 + ARGV[at + 1]) * 86400000)
             end
-            -- Only if the longest window is new. The key keeps a later expiry, which a longer window of the id's previous
-            -- plan has set.
-            if (new or values.day) and ends > now + redis.call('PTTL', name) then
+            -- Only if the longest window is new, or a bucket is not full by then. The key keeps a later expiry, which a
+            -- longer window of the id's previous plan has set.
+            local expires = now + redis.call('PTTL', name)
+            if values.fills and expires < now + values.fills then
+                new, ends = true, math.max(ends, now + 2 * values.fills)
+            end
+            if (new or values.day) and ends > expires then
                 redis.call('PEXPIREAT', name, ends)
             end
         end
@@ -279,8 +305,9 @@ if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
 end
 
 -- The terms of the last id: `known` is their index as in ARGV, and `first` the index of the first of their tables.
--- `keeps` is true if one of the tables keeps a history. `count` is the number of requests.
-local known, terms, cost, bans, first, tables, keeps, count
+-- `keeps` is true if one of the tables keeps a history. `count` is the number of requests. `buckets` has by the index of
+-- its limit in ARGV the rate, the debt of a token and the debt of an empty bucket; nil if these terms have no bucket.
+local known, terms, cost, bans, first, tables, keeps, count, buckets
 -- The number of ids that follow and are like the last one.
 local alike = 0
 -- The most frequent terms are those of one table with two fixed windows, without bans and history. Of these, the names of
@@ -292,12 +319,13 @@ local current = {0, 0, 0, 0}
 -- The current calendar month, see rare(); nil until a window needs it.
 local month, month_ends
 -- Functions of rare(); nil until they are needed.
-local read_ban, strike, recall, adjust, add_to_history, expire
+local read_ban, strike, recall, adjust, add_to_history, expire, refill
 
 -- Per table of the current id: the values of HMGET, where the number of each window is replaced by whether it must be
--- written. If a lease is wanted, the node and the time of the last lease precede them. `adjusted` is true if an
--- adjustment changed the table. `report` is the number to write into KEYS[marker], if any. If the table keeps a history,
--- `day` is the number of a day that is new, and `past` has the units that are added to the history: each day and its units.
+-- written, and the time of a bucket by the debt of a token. `fills` is the time in ms in which its buckets become full. If
+-- a lease is wanted, the node and the time of the last lease precede them. `adjusted` is true if an adjustment changed the
+-- table. `report` is the number to write into KEYS[marker], if any. If the table keeps a history, `day` is the number of a
+-- day that is new, and `past` has the units that are added to the history: each day and its units.
 local found = {false}
 -- The arguments of HSET, where they differ from id to id.
 local changes
@@ -327,7 +355,7 @@ while alike > 0 or id < ids_end do
             if bans then
                 first = terms + 6
             end
-            tables, first, keeps = ARGV[first] + 0, first + 1, false
+            tables, first, keeps, buckets = ARGV[first] + 0, first + 1, false, nil
             local at, window = first, 0
             for _ = 1, tables do
                 local windows, width = ARGV[at] + 0, 2
@@ -340,9 +368,17 @@ while alike > 0 or id < ids_end do
                 end
                 for argument = at + 2, at + 2 * windows, 2 do
                     local length = ARGV[argument + 1] + 0
-                    ARGV[argument], ARGV[argument + 1] = ARGV[argument] + 0, length
+                    if length >= 0 then
+                        ARGV[argument] = ARGV[argument] + 0
+                    end
+                    ARGV[argument + 1] = length
                     if length > 0 then
                         current[window + 1] = (now - now % length) / length
+                    elseif length < 0 then
+                        local burst, token = ARGV[argument]:match('(%d+):(%d+)')
+                        buckets = buckets or {}
+                        buckets[argument] = {rate = -length, token = token + 0, empty = burst * token}
+                        current[window + 1] = false
                     else
                         if not month then
                             month, month_ends = rare('month')(now)
@@ -355,7 +391,7 @@ while alike > 0 or id < ids_end do
                 at = at + 2 + windows * (2 + width)
             end
             number1 = nil
-            if tables == 1 and ARGV[first] == 2 and cost > 0 and not bans and not keeps then
+            if tables == 1 and ARGV[first] == 2 and cost > 0 and not (bans or keeps or buckets) then
                 limit1, limit2 = ARGV[first + 2], ARGV[first + 4]
                 number1, count1, number2, count2 = unpack(ARGV, first + 6, first + 9)
                 current[2] = format(current[1] < most_long and '%d' or '%.0f', current[1])
@@ -535,7 +571,7 @@ while alike > 0 or id < ids_end do
                 end
                 for argument = at + 2, fields - 1, 2 do
                     local room, number, units, before = ARGV[argument], values[value], tonumber(values[value + 1]) or 0, 0
-                    local now_number, new = current[window + 1], false
+                    local now_number, new, bucket, owed = current[window + 1], false, nil, 0
                     if width == 3 then
                         before = tonumber(values[value + 2])
                         new = not before
@@ -546,7 +582,9 @@ while alike > 0 or id < ids_end do
                         number = now_number
                     else
                         number = tonumber(number)
-                        if number == now_number then
+                        if not now_number then
+                            bucket, before = buckets[argument], 0
+                        elseif number == now_number then
                             -- The most frequent terms store the text, which is not to be another program's.
                             current[window + 2] = number1 and current[window + 2] or values[value]
                         else
@@ -571,7 +609,10 @@ while alike > 0 or id < ids_end do
                         local adjusted = ARGV[adjustments] + 0
                         local by, by_before = ARGV[adjustments + 1] + 0, ARGV[adjustments + 2] + 0
                         adjustments = adjustments + 3
-                        if applies and (by ~= 0 or by_before ~= 0) then
+                        if bucket then
+                            owed = applies and by or 0
+                            values.adjusted = values.adjusted or owed ~= 0
+                        elseif applies and (by ~= 0 or by_before ~= 0) then
                             adjust = adjust or rare('adjust')
                             local keeps_history = ARGV[argument + 1] == 86400000 and ARGV[at + 1] ~= '0'
                             units, before = adjust(values, keeps_history, width == 3, number, units, before,
@@ -579,11 +620,17 @@ while alike > 0 or id < ids_end do
                             moves = moves or values.past
                         end
                     end
+                    if bucket then
+                        refill = refill or rare('refill')
+                        number, units, room = refill(values, bucket, number, units, reply[1], owed)
+                        new = bucket.token
+                    else
+                        room = room - units
+                    end
                     values[value] = new
                     window = window + 2
                     value = value + width
                     reply[last + 1], reply[last + 2] = number, units
-                    room = room - units
                     if width == 3 then
                         local length = ARGV[argument + 1]
                         reply[last + 3] = before
@@ -656,16 +703,17 @@ while alike > 0 or id < ids_end do
                             changes = changes or {false, false, false, false, false, false, false, false}
                             local value = wanted > 0 and 3 or 1
                             for field_at = field, after - 1, width do
-                                local units = reply[last + 2] + added
-                                reply[last + 2] = units
                                 new = values[value]
+                                local is_bucket = new and new ~= true
+                                local units = reply[last + 2] + (is_bucket and added * new or added)
+                                reply[last + 2] = units
                                 if new then
                                     changes[n + 1], changes[n + 2] = ARGV[field_at], reply[last + 1]
                                     n = n + 2
                                 end
                                 changes[n + 1], changes[n + 2] = ARGV[field_at + 1], units
                                 n = n + 2
-                                if width == 3 and (new or adjusted) then
+                                if width == 3 and (new or adjusted) and not is_bucket then
                                     changes[n + 1], changes[n + 2] = ARGV[field_at + 2], reply[last + 3]
                                     n = n + 2
                                 end
@@ -690,7 +738,8 @@ while alike > 0 or id < ids_end do
                             failure = done
                             break
                         end
-                        if new or (adjustments and values.report) or (keeps and values.day) then
+                        if new or (adjustments and values.report) or (keeps and values.day)
+                           or (buckets and values.fills) then
                             expire = expire or rare('expire')
                             expire(name, values, at, windows, width, reply[last - width + 1], new, month, month_ends, now)
                         end
