@@ -5,7 +5,7 @@ use warnings;
 use lib 't/lib';
 use Command;
 use Cwd qw(getcwd);
-use Gateway qw(in_one_window wait_for_room);
+use Gateway qw(wait_for_room);
 use Http qw(http_get);
 use IO::Socket::INET;
 use Markdown;
@@ -87,16 +87,40 @@ subtest 'limit_req: refused requests cost no quota' => sub {
     $limited->stop;
 };
 
-subtest 'limit_req: a short window limits a burst' => sub {
-    says('`plan free 20r/s 60r/m;`');
-    my $number = 0;
-    my $granted = in_one_window($redis, 1, sub {
-        my $key = key('burst' . $number++, qw(--plan burst));
-        my $connection = Http->connect($nginx);
-        $connection->send("GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\n\r\n" x 30);
+subtest 'limit_req: a bucket has one token more than `burst`' => sub {
+    says('`limit_req … burst=20 nodelay` | `plan free 10r/s burst=21;`');
+    # Rates per minute: no token comes back within the test.
+    my $both = start('limit_req_zone $server_port zone=old:1m rate=1r/m; limit_req_zone $server_port zone=none:1m rate=1r/m;
+        server {
+            listen 127.0.0.1:%PORT%;
+            location /old/  { limit_req zone=old burst=20 nodelay; proxy_pass http://unix:%DIR%/service.sock; }
+            location /none/ { limit_req zone=none nodelay; proxy_pass http://unix:%DIR%/service.sock; }
+            location /      { tollgate api; proxy_pass http://unix:%DIR%/service.sock; }
+        }', tables => 'tollgate_plans api redis=main { plan burst 1r/m burst=21; plan one 1r/m burst=1; plan fill 20r/m burst=20; }');
+    my $granted = sub {
+        my ($path, $key) = @_;
+        my $connection = Http->connect($both);
+        $connection->send("GET $path HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\n\r\n" x 30);
         return scalar grep { $connection->response->status == 200 } 1 .. 30;
-    });
-    is($granted, 20, '20 of 30 are granted in a second');
+    };
+    my $key = key('burst', qw(--plan burst));
+    is($granted->('/old/', $key), 21, 'limit_req grants 21 of 30');
+    is($granted->('/', $key), 21, '… and a bucket of 21 as well');
+    $key = key('one', qw(--plan one));
+    is($granted->('/none/', $key), 1, 'without burst, limit_req grants one');
+    is($granted->('/', $key), 1, '… and a bucket of 1 as well');
+    my $fill = key('fill', qw(--plan fill));
+    get($both, '/', $fill) for 1 .. 20;
+    my $wait = get($both, '/', $fill)->header('Retry-After');
+    ok($wait >= 1 && $wait <= 3, "Envoy: a bucket of 20r/m gets a token within three seconds, not all after a minute: $wait s");
+    $both->stop;
+};
+
+subtest 'Token buckets as Stripe describes them' => sub {
+    my $stripe = start(snippet('Token buckets as Stripe describes them') =~ s{100r/s burst=500}{100r/d burst=3}r);
+    my $key = key('stripe', qw(--plan free));
+    is_deeply([map { get($stripe, '/v1/', $key)->status } 1 .. 4], [200, 200, 200, 429], 'a bucket');
+    $stripe->stop;
 };
 
 subtest 'a dry run beside an existing gateway' => sub {
