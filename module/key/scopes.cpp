@@ -14,7 +14,7 @@ bool is_valid_scope(std::string_view scope) {
 }
 
 std::string parse_scopes(std::string_view text) {
-    const auto scopes = join_words(word_set(text, [](std::string_view scope) {
+    auto scopes = join_words(word_set(text, [](std::string_view scope) {
         if (!is_valid_scope(scope)) {
             throw ParseError(
                 "invalid scope: use printable ASCII characters except the space, \" and \\");

@@ -110,7 +110,7 @@ constexpr std::array kStores{Store::kKeys,   Store::kLongKeys,   Store::kUnknown
 
 /// Those of valid keys: what they lose by an eviction is looked up again.
 inline constexpr std::array kStoresOfKeys{Store::kKeys, Store::kLongKeys, Store::kQuotas,
-                                   Store::kLongQuotas};
+                                          Store::kLongQuotas};
 
 constexpr std::string_view name_of(Store store) {
     constexpr std::array<std::string_view, kStores.size()> kNames{
