@@ -49,6 +49,25 @@ std::optional<std::int64_t> take(Flight& flight, std::uint32_t process, std::int
     return taken;
 }
 
+/// The record of a key. A new one knows nothing of the calls that were sent before `now`.
+Flight find_or_make(const LockedStripe& stripe, const FlightKey& key, SteadyTime now) {
+    Flight flight = stripe.flights().find_or_make(key);
+    if (NodePlaces* const node = flight.node(); node != nullptr && node->answered == SteadyTime{}) {
+        node->answered = now;
+    }
+    return flight;
+}
+
+/// Whether a reply to a call that was sent then tells the present places. Replies of several
+/// workers may arrive in another order than Redis gave them, and while a worker waits for its
+/// reply, another one may return the places and free the record.
+bool is_present(const NodePlaces& node, SteadyTime sent, std::int64_t version) {
+    if (node.version == 0) {
+        return sent >= node.answered;
+    }
+    return version > node.version || sent > node.answered;
+}
+
 /// Frees the places of workers that have ended.
 void drop_gone(Flight& flight, const WorkerProcess& own) {
     flight.drop(
@@ -107,10 +126,10 @@ Flights::Entry& Flights::entry_of(std::string_view id, const FlightKey& key,
 FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const TableQuota& quota,
                             FlightWaiter& waiter) {
     Entry& entry = entry_of(id, key, quota);
-    const SteadyTime now = context_.steady_time();
     {
         const LockedStripe stripe(context_.zone(), key.id);
-        Flight flight = stripe.flights().find_or_make(key);
+        const SteadyTime now = context_.steady_time();
+        Flight flight = find_or_make(stripe, key, now);
         if (flight.node() == nullptr) {
             return FlightAnswer::kNoRoom;
         }
@@ -143,9 +162,9 @@ FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const Tab
 FlightAnswer Flights::enter_alone(std::string_view id, const FlightKey& key,
                                   const TableQuota& quota, bool without_limit) {
     const Entry& entry = entry_of(id, key, quota);
-    const SteadyTime now = context_.steady_time();
     const LockedStripe stripe(context_.zone(), key.id);
-    Flight flight = stripe.flights().find_or_make(key);
+    const SteadyTime now = context_.steady_time();
+    Flight flight = find_or_make(stripe, key, now);
     if (flight.node() == nullptr) {
         return FlightAnswer::kNoRoom;
     }
@@ -194,12 +213,13 @@ void Flights::call_for_waiters(const FlightKey& key, Entry& entry) {
     Ask ask{.limit = entry.limit};
     {
         const LockedStripe stripe(context_.zone(), key.id);
-        Flight flight = stripe.flights().find_or_make(key);
+        const SteadyTime now = context_.steady_time();
+        Flight flight = find_or_make(stripe, key, now);
         drop_gone(flight, context_.worker());
         ask.places = std::min<std::int64_t>(
             flight.requests() + static_cast<std::int64_t>(entry.asked.size()), entry.limit);
         if (flight.node() != nullptr) {
-            flight.node()->asked = context_.steady_time();
+            flight.node()->asked = now;
         }
     }
     call(key, entry, ask);
@@ -234,7 +254,7 @@ void Flights::send(const FlightKey& key, std::string_view id, std::string_view t
 
 void Flights::on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime sent,
                         const redis::PlacesGiven& given) {
-    const bool is_full = given.places + given.others >= ask.limit;
+    bool is_full = given.places + given.others >= ask.limit;
     const auto found = entries_.find(key);
     const auto asked = found == entries_.end() || ask.is_return()
                            ? std::int64_t{0}
@@ -242,22 +262,23 @@ void Flights::on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime se
     std::optional<std::int64_t> taken = 0;
     {
         const LockedStripe stripe(context_.zone(), key.id);
+        const SteadyTime now = context_.steady_time();
         // Another worker may have freed the record meanwhile.
         Flight flight =
-            ask.is_return() ? stripe.flights().find(key) : stripe.flights().find_or_make(key);
-        const SteadyTime now = context_.steady_time();
+            ask.is_return() ? stripe.flights().find(key) : find_or_make(stripe, key, now);
         NodePlaces* const node = flight.node();
         if (node == nullptr) {
             taken = std::nullopt;
         } else {
             const auto sent_at = std::chrono::floor<SteadyTime>(sent);
-            // Replies of several workers may arrive in another order than Redis gave them.
-            if (given.version > node->version || sent_at > node->answered) {
+            if (is_present(*node, sent_at, given.version)) {
                 constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
                 node->version = given.version;
                 node->places = static_cast<std::int32_t>(std::min(given.places, kMost));
                 node->others = static_cast<std::int32_t>(std::min(given.others, kMost));
                 node->answered = now;
+            } else if (node->version == 0) {
+                is_full = false;  // The waiters ask again.
             }
             if (!ask.is_return()) {
                 node->until = std::max(node->until, sent_at + kPlacesLast);

@@ -26,7 +26,7 @@ struct NodePlaces {
     std::int64_t version = 0;  ///< see redis::PlacesGiven
     SteadyTime until{};        ///< the places are the node's own until then
     SteadyTime asked{};        ///< when Redis was last asked for them
-    SteadyTime answered{};     ///< when it last answered
+    SteadyTime answered{};     ///< when it last answered; before, when the record was made
     SteadyTime most_since{};   ///< see `most`
     SteadyTime full_until{};   ///< Redis is not asked for more until then: the limit was reached
     std::int32_t places = 0;

@@ -219,6 +219,36 @@ TEST_F(FlightsTest, LoseNoPlaceIfAReplyIsLost) {
     EXPECT_EQ(begun(worker, 4), 3);
 }
 
+// A worker waits for its reply for so long that another one returns the places and frees the
+// record.
+TEST_F(FlightsTest, AreNotThoseOfALateReply) {
+    Worker& slow = start();
+    Worker& other = start();
+    ask(slow, "k");
+    ask(other, "k");
+    end_all();
+    run_for(3s);
+    ASSERT_EQ(places_in_redis(), 0);
+    slow.transport.timeout = 5s;
+    slow.transport.delay = [&] { return places_in_redis() == 1 ? 1500ms : 1ms; };
+    Request& waiting = begin(slow, "k");
+    run_for(10ms);
+    ASSERT_EQ(places_in_redis(), 1);
+    slow.transport.delay = [] { return 1ms; };
+    EXPECT_EQ(begun(other, 1), 1);
+    requests.pop_back();
+    other.engine.on_event("places:k");
+    run_for(1s);
+    ASSERT_EQ(places_in_redis(), 0);
+    ASSERT_EQ(waiting.status(), -1);
+    take_elsewhere(3);
+    run_for(1s);
+    EXPECT_EQ(waiting.status(), 429) << "it has asked again";
+    redis.places.erase("k:api:other");
+    run_for(100ms);
+    EXPECT_EQ(begun(slow, 4), 3);
+}
+
 TEST_F(FlightsTest, HaveTheNodesShareInAnOutage) {
     Worker& worker = start();
     ask(worker, "k");
