@@ -19,8 +19,6 @@ constexpr milliseconds kEarly{100};
 /// All nodes together send at most a hundred heartbeats a second.
 constexpr milliseconds kPerNode{10};
 constexpr milliseconds kLongestInterval{60'000};
-/// If Redis refuses the heartbeat, an operator must change its ACL.
-constexpr milliseconds kAfterRefusal = kLongestInterval;
 /// A node counts for this number of intervals after its heartbeat.
 constexpr int kIntervals = 3;
 /// Much more than anybody has; Redis could hold anything.
@@ -85,7 +83,7 @@ bool NodeHeartbeat::claim_turn() {
     SharedRedis& shared = context_.zone().redis(context_.settings().name_hash);
     const LockedNode node(context_.zone());
     const SteadyTime now = context_.steady_time();
-    if (now < shared.heartbeat_due && shared.heartbeat_due - now <= kAfterRefusal) {
+    if (now < shared.heartbeat_due && shared.heartbeat_due - now <= kLongestInterval) {
         return false;
     }
     shared.heartbeat_due = now + interval() - kEarly;
@@ -104,7 +102,7 @@ void NodeHeartbeat::send() {
 /// after an outage, or after Redis has lost the set, the other nodes have yet to enter themselves
 /// again.
 void NodeHeartbeat::apply(std::int64_t nodes) {
-    was_refused_ = false;
+    pause_ = {};
     SharedRedis& shared = context_.zone().redis(context_.settings().name_hash);
     const LockedNode node(context_.zone());
     const SteadyTime now = context_.steady_time();
@@ -121,13 +119,17 @@ void NodeHeartbeat::apply(std::int64_t nodes) {
     }
 }
 
+/// The user of Redis may be refused for a moment, or until an operator changes its ACL. Each
+/// refusal may cost a connection, so the pauses become longer.
 void NodeHeartbeat::refuse(std::string_view message) {
+    const bool is_first = pause_ == milliseconds{};
+    pause_ = std::clamp(2 * pause_, interval(), kLongestInterval);
     {
         SharedRedis& shared = context_.zone().redis(context_.settings().name_hash);
         const LockedNode node(context_.zone());
-        shared.heartbeat_due = context_.steady_time() + kAfterRefusal;
+        shared.heartbeat_due = context_.steady_time() + pause_ - kEarly;
     }
-    if (std::exchange(was_refused_, true)) {
+    if (!is_first) {
         return;
     }
     context_.log_refusal(

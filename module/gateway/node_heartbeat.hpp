@@ -30,7 +30,7 @@ class NodeHeartbeat : private Pinned {
     std::chrono::milliseconds interval() const;
 
     EngineContext& context_;
-    bool was_refused_ = false;
+    std::chrono::milliseconds pause_{};  ///< after the last refusal; 0: the last one was none
     std::unique_ptr<Timer> timer_;
 };
 

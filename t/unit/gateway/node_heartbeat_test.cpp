@@ -91,7 +91,7 @@ TEST_F(NodeHeartbeatTest, TheFirstCountsAfterAnOutageOnlyRaiseTheNumber) {
     EXPECT_EQ(nodes(worker), 1);
 }
 
-TEST_F(NodeHeartbeatTest, ARefusalIsLoggedOnceAndRepeatedEachMinute) {
+TEST_F(NodeHeartbeatTest, ARefusalIsLoggedOnceAndRepeatedLessAndLess) {
     Worker& worker = start();
     int sent = 0;
     worker.transport.replace_reply = [&](const redis::Call& call) {
@@ -100,14 +100,30 @@ TEST_F(NodeHeartbeatTest, ARefusalIsLoggedOnceAndRepeatedEachMinute) {
                                                          : std::nullopt;
     };
     run_for(59s);
-    EXPECT_EQ(sent, 1);
+    EXPECT_EQ(sent, 6) << "after 1, 2, 4, 8 and 16 seconds";
     EXPECT_EQ(worker.log.lines, (std::vector<std::string>{
                                     "redis \"main\": nodes are not counted; in an outage, each "
                                     "node grants all that is left of a quota: NOPERM no zadd"}));
-    run_for(2min);
-    EXPECT_EQ(sent, 3);
+    run_for(10min);
+    EXPECT_EQ(sent, 6 + 10) << "at last each minute";
     EXPECT_EQ(worker.log.lines.size(), 1U);
     EXPECT_EQ(nodes(worker), 1);
+}
+
+TEST_F(NodeHeartbeatTest, ANodeThatIsRefusedForAMomentIsCountedSoon) {
+    Worker& worker = start();
+    worker.transport.replace_reply = [&](const redis::Call&) {
+        redis.nodes.clear();
+        return std::optional("-NOPERM no evalsha\r\n");
+    };
+    run_for(3s);
+    ASSERT_TRUE(redis.nodes.empty());
+    worker.transport.replace_reply = {};
+    run_for(4s);
+    EXPECT_EQ(redis.nodes.size(), 1U);
+    const int sent = redis.heartbeats;
+    run_for(10s);
+    EXPECT_EQ(redis.heartbeats, sent + 10) << "each second again";
 }
 
 TEST_F(NodeHeartbeatTest, AnErrorOfTheSetAloneIsARefusal) {
