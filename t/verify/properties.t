@@ -252,6 +252,11 @@ subtest 'revocations and bans' => sub {
     right('only limited while the next ban begins', [@ban, @next]);
     right('granted after the ban', [@ban, [req => begin => 3.4, %n]]);
     right('banned at the second, of which one may count twice', [@ban[1, 2], fault(stop_redis => 0.15, 0.25)]);
+    my $late = sub { [req => begin => 5.5, status => 429, code => 'api_key_banned', retry => $_[0], %n] };
+    my @outage = (@ban[0, 1], [req => begin => 0.25, status => 429, %n], fault(stop_redis => 0, 0.4));
+    right('banned by refusals that nodes have reported after an outage', [@outage, $late->(1)]);
+    wrong('... long before the ban', qr/banned after 1 refusals/, [@outage, $late->(6)]);
+    wrong('... without an outage', qr/banned after 1 refusals/, [@outage[0 .. 2], $late->(1)]);
     my %grown = (tables => { %{ $config{tables} }, banning => { %{ $config{tables}{banning} }, plans => { small => { rates => [[50, 2]] } }, ban => { %{ $config{tables}{banning}{ban} }, after => 5 } } });
     my @alone = map { [req => begin => $_ / 20, verdict => 'degraded', %n] } 2 .. 5;
     my @refused = ([req => begin => 0.05, status => 429, cost => 51, %n], $ban[2]);

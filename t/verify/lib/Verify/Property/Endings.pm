@@ -6,11 +6,12 @@ package Verify::Property::Endings;
 # the bound is the end of the fault and its recovery. Time in which the machine stood still does not count. A ban begins
 # with the Nth refusal within a time that begins with the first one: there are never 2N - 1 refusals within this time
 # without a ban, and never a ban with less than N refusals. In an outage, a refusal may count twice: Redis has counted it,
-# and the node, which has not got the reply, refuses the request alone.
+# and the node, which has not got the reply, refuses the request alone. After an outage, nodes report their refusals: a ban
+# may begin with them, long before a request sees it.
 
 use strict;
 use warnings;
-use List::Util qw(max sum0);
+use List::Util qw(max min sum0);
 use Verify::Model qw(evidence);
 
 my $announced = 0.2;
@@ -78,6 +79,14 @@ sub _fitting {
     return \%fits;
 }
 
+# The earliest time at which the ban may have begun that this request is the first one to see. Its end is known, and it
+# lasts for `up_to` at most.
+sub _earliest_begin {
+    my ($model, $ban, $request) = @_;
+    my $earliest = min($request->{begin}, $request->{begin} + $request->{retry} - 1 - $ban->{up_to});
+    return $model->faults($earliest, $request->{begin}, 'outage') ? $earliest : $request->{begin};
+}
+
 sub _check_bans {
     my ($model) = @_;
     my $history = $model->history;
@@ -97,7 +106,8 @@ sub _check_bans {
                     push @violations, evidence("$id is banned, but not here", $last_banned, $request);
                 }
                 if ($is_banned) {
-                    my @strikes = grep { $_->{end} > $request->{begin} - $ban->{within} - 0.1 } @refusals;
+                    my $began = _earliest_begin($model, $ban, $request);
+                    my @strikes = grep { $_->{end} > $began - $ban->{within} - 0.1 } @refusals;
                     my $is_new = $request->{begin} > $latest_end;
                     # Redis may have refused these before it, and the last of them has begun the ban.
                     for (my $next = $i + 1; $is_new && $next < @requests && $requests[$next]{begin} < $request->{end}; ++$next) {
