@@ -60,12 +60,13 @@ Flight find_or_make(const LockedStripe& stripe, const FlightKey& key, SteadyTime
 
 /// Whether a reply to a call that was sent then tells the present places. Replies of several
 /// workers may arrive in another order than Redis gave them, and while a worker waits for its
-/// reply, another one may return the places and free the record.
+/// reply, another one may return the places and free the record. A reply with the node's version
+/// tells nothing new: the node may be returning some of these places.
 bool is_present(const NodePlaces& node, SteadyTime sent, std::int64_t version) {
     if (node.version == 0) {
         return sent >= node.answered;
     }
-    return version > node.version || sent > node.answered;
+    return version > node.version || (version < node.version && sent > node.answered);
 }
 
 /// Frees the places of workers that have ended.

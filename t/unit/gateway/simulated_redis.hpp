@@ -151,7 +151,11 @@ class SimulatedRedis {
         own.version = std::max(exact_now.time_since_epoch().count(), last_version_ + 1);
         last_version_ = own.version;
         own.end = now + std::chrono::milliseconds(std::stoll(arguments[5]));
-        return places_reply(own, others);
+        const std::string reply = places_reply(own, others);
+        if (own.places == 0) {
+            places.erase(of_table + arguments[2]);
+        }
+        return reply;
     }
     static std::string places_reply(const Places& own, std::int64_t others) {
         return "*3\r\n:" + std::to_string(own.places) + "\r\n" + bulk(std::to_string(own.version)) +
