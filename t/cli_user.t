@@ -73,6 +73,10 @@ for my $user (sort keys %users) {
             like $does->(qw(top --count 1 --interval 100ms --budget 10))->{out}, qr/sample: the busiest \d+ ids found so far, /, '… a sample';
             $does->(qw(key revoke --yes), $_) for qw(a b);
         }
+        my $doctor = $tollgate->run('doctor');
+        like "$doctor->{out}$doctor->{err}", qr/^nodes: no node is alive: /m, 'doctor';
+        unlike $doctor->{err}, qr/NOPERM/, '… and is not refused anything that it needs';
+        $done{doctor}++;
         is_deeply [grep { !$done{$_} } @leaves], [qw(status simulate completion man)], 'these are all commands that ask Redis';
     };
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include "module/cli/doctor/finding.hpp"
 #include "module/cli/keys/operation_failure.hpp"
@@ -56,10 +57,13 @@ std::vector<Finding> findings_of_servers(RedisSession& session) {
         }
         const auto difference = clock_difference(time_in(info), before, after);
         if (time_in(info) > milliseconds(0) && !difference.empty()) {
-            findings.push_back(
-                {"clock", subject + "has a clock that is " + difference +
-                              " that of this machine: windows and the expiry of keys "
-                              "follow the clock of Redis: synchronize both (NTP)"});
+            std::string text = subject + "has a clock that is ";
+            text.append(difference)
+                .append(
+                    " that of this machine: windows and the expiry of keys follow the clock of "
+                    "Redis: "
+                    "synchronize both (NTP)");
+            findings.push_back({"clock", std::move(text)});
         }
     }
     if (servers.empty()) {
@@ -110,16 +114,17 @@ std::vector<Finding> findings_of_node(const std::string& url) {
         const std::string name(name_of(store));
         const auto evictions = number_at(status, "/zone/stores/" + name + "/evictions");
         if (evictions > 0) {
-            findings.push_back({"zone", subject + "has evicted " + std::to_string(evictions) +
-                                            " entries of \"" + name +
-                                            "\" since it started: set a larger tollgate_zone"});
+            std::string text = subject + "has evicted ";
+            text.append(std::to_string(evictions)).append(" entries of \"").append(name);
+            text.append("\" since it started: set a larger tollgate_zone");
+            findings.push_back({"zone", std::move(text)});
         }
     }
     for (const auto& redis : connections) {
         if (number_at(redis, "/breaker_open_workers") > 0) {
-            findings.push_back({"reachable", subject + "does not reach its Redis " +
-                                                 json_text(value_at(redis, "/name"), -1) +
-                                                 ": see its error log"});
+            std::string text = subject + "does not reach its Redis ";
+            text.append(json_text(value_at(redis, "/name"), -1)).append(": see its error log");
+            findings.push_back({"reachable", std::move(text)});
         }
     }
     return findings;

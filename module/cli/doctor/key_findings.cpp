@@ -43,6 +43,7 @@ struct Record {
 /// The records of these hashes, without pending ones and other hashes.
 std::vector<Record> read_records(RedisSession& session, const std::vector<std::string>& keys) {
     std::vector<redis::Command> commands;
+    commands.reserve(keys.size());
     for (const auto& key : keys) {
         commands.push_back({"HMGET", key, std::string(redis::record_field::kId),
                             std::string(redis::record_field::kState)});
@@ -125,6 +126,7 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
     } while (place);
 
     std::vector<Finding> findings;
+    findings.reserve(by_problem.size() + 2);
     for (const auto& [problem, ids] : by_problem) {
         findings.push_back({"plans", "keys of " + ids.text() + ": " + problem});
     }

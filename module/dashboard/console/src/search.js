@@ -65,7 +65,7 @@ export class Search {
         this.text.input.type = kind === 'key' ? 'password' : 'search';
         this.text.input.value = '';
         setText(this.text.hint, {
-            name: 'Such as ACME*: * is any text', id: 'The whole id', key: 'Whose key is it? It is sent, and not logged.',
+            name: 'How it begins, or a pattern such as *ltd*', id: 'The whole id', key: 'Whose key is it? It is sent, and not logged.',
         }[kind]);
         this.more.hidden = kind !== 'name';
     }
