@@ -50,8 +50,9 @@ std::optional<std::int64_t> take(Flight& flight, std::uint32_t process, std::int
 }
 
 /// The record of a key. A new one knows nothing of the calls that were sent before `now`.
-Flight find_or_make(const LockedStripe& stripe, const FlightKey& key, SteadyTime now) {
-    Flight flight = stripe.flights().find_or_make(key);
+Flight find_or_make(const LockedStripe& stripe, const FlightKey& key, SteadyTime now,
+                    bool replaces = true) {
+    Flight flight = stripe.flights().find_or_make(key, replaces);
     if (NodePlaces* const node = flight.node(); node != nullptr && node->answered == SteadyTime{}) {
         node->answered = now;
     }
@@ -264,9 +265,10 @@ void Flights::on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime se
     {
         const LockedStripe stripe(context_.zone(), key.id);
         const SteadyTime now = context_.steady_time();
-        // Another worker may have freed the record meanwhile.
+        // Another worker may have freed the record meanwhile, or needed it for another key. Keys
+        // that replaced each other would ask for ever.
         Flight flight =
-            ask.is_return() ? stripe.flights().find(key) : find_or_make(stripe, key, now);
+            ask.is_return() ? stripe.flights().find(key) : find_or_make(stripe, key, now, false);
         NodePlaces* const node = flight.node();
         if (node == nullptr) {
             taken = std::nullopt;

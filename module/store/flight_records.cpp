@@ -95,12 +95,12 @@ Flight FlightRecords::find(const FlightKey& key) const {
     return flight;
 }
 
-Flight FlightRecords::find_or_make(const FlightKey& key) const {
+Flight FlightRecords::find_or_make(const FlightKey& key, bool replaces) const {
     Flight flight = find(key);
     if (flight.size_ != 0) {
         return flight;
     }
-    for (std::size_t i = 0; flight.free_ == nullptr && i < searched(); ++i) {
+    for (std::size_t i = 0; replaces && flight.free_ == nullptr && i < searched(); ++i) {
         FlightRecord& record = near(key, i);
         Flight other = find(record.key);
         if (record.use == FlightRecord::Use::kFirst && other.requests() == 0) {

@@ -102,8 +102,8 @@ class FlightRecords {
     /// The records of a key.
     Flight find(const FlightKey& key) const;
     /// The same. If there is none, makes one, in place of a key without requests if there is no
-    /// free record. There is none afterwards if all keys near it have requests.
-    Flight find_or_make(const FlightKey& key) const;
+    /// free record and it `replaces` others. There is none afterwards if no record could be made.
+    Flight find_or_make(const FlightKey& key, bool replaces = true) const;
 
     /// Calls `visit` with the records of each key.
     template <typename Visit>

@@ -249,6 +249,34 @@ TEST_F(FlightsTest, AreNotThoseOfALateReply) {
     EXPECT_EQ(begun(slow, 4), 3);
 }
 
+TEST_F(FlightsTest, OfTwoKeysAreGivenToOneIfTheZoneHasOneRecordLeft) {
+    zone_size = std::size_t{32} << 10U;
+    Worker& one = start();
+    Worker& two = start();
+    for (int i = 0; i < 100; ++i) {
+        const std::string id = "k" + std::to_string(i);
+        add_key(id);
+        if (ask(one, id).status() != 0) {
+            EXPECT_EQ(requests.back()->status(), 503);
+            requests.pop_back();
+            break;
+        }
+    }
+    for (auto* worker : {&one, &two}) {
+        add_key(worker == &one ? "x" : "y");
+        ask(*worker, worker == &one ? "x" : "y");  // looks the key up
+        requests.pop_back();
+    }
+    end_first();
+    run_for(15s);
+    Request& first = begin(one, "x");
+    run_for(1ms);
+    Request& second = begin(two, "y");
+    run_for(100ms);
+    EXPECT_EQ(first.status(), 503);
+    EXPECT_EQ(second.status(), 0);
+}
+
 TEST_F(FlightsTest, HaveTheNodesShareInAnOutage) {
     Worker& worker = start();
     ask(worker, "k");
