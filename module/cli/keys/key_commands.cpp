@@ -160,7 +160,7 @@ void issue_key(RedisSession& session, const CommandLine& line) {
 
 void import_key(RedisSession& session, const CommandLine& line) {
     auto key = read_new_key(session, line);
-    const auto traits = management::KeyMaking::traits_of(read_api_key());
+    auto traits = management::KeyMaking::traits_of(read_api_key());
     auto& id = key.first.record.id;
     if (!line.new_id) {
         // Continue an interrupted import with the id that it generated.
