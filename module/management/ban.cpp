@@ -55,6 +55,7 @@ Task<BanPage> read_bans(Database& database, const redis::Keys& keys, std::option
     while (has_more && !bounds.is_end(page.bans.size())) {
         const auto places = co_await ids.page(after, kIdsPerRead, has_more);
         std::vector<redis::Command> commands;
+        commands.reserve(places.size());
         for (const auto& place : places) {
             commands.push_back({"HGETALL", keys.ban(place.id)});
         }

@@ -93,7 +93,8 @@ Task<std::vector<bool>> BulkImport::create(std::span<const Record> records) {
         auto& add = transaction.commands.emplace_back(redis::Command{"ZADD", keys_.ids(), "NX"});
         add_to_ids(record.keys, add);
         if (auto member = member_of(record.keys); !member.empty()) {
-            std::vector<std::string> members(1, std::move(member));
+            std::vector<std::string> members;
+            members.push_back(std::move(member));
             transaction.commands.push_back(names_.adding(std::move(members)));
         }
         for (const auto& key : record.keys.keys) {
