@@ -93,7 +93,7 @@ TEST_F(ValuesTest, AValueHasALeaseAndASliceOfItsOwn) {
 TEST_F(ValuesTest, ARefusalConcernsItsValueOnly) {
     Worker& worker = start();
     granted_as(worker, "alice", 12);
-    const int calls = worker.transport.calls;
+    const auto calls = worker.transport.calls;
     EXPECT_EQ(granted_as(worker, "alice", 20), 0);
     EXPECT_EQ(worker.transport.calls, calls) << "decided by the worker";
     EXPECT_EQ(ask_as(worker, "bob").status(), 0);
