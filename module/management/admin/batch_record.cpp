@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "module/management/random_key.hpp"
-
 namespace tollgate::management {
 
 namespace {
@@ -18,33 +16,27 @@ std::string in_milliseconds(std::chrono::milliseconds time) {
 
 BatchRecord::BatchRecord(Database& database, const redis::Keys& keys,
                          const IdempotentRequest& request)
-    : database_(database) {
-    if (!request.name().empty()) {
-        key_ = keys.request(request.name_without_body());
-        body_ = request.name().substr(request.name_without_body().size());
-        run_ = random_operation_name();
-    }
-}
+    : database_(database), names_(keys, request) {}
 
 Task<std::optional<std::string>> BatchRecord::begin() {
     constexpr int kMostAttempts = 3;
-    for (int attempts = 0; !key_.empty() && attempts < kMostAttempts; ++attempts) {
-        redis::Command read{"HGETALL", key_};
+    for (int attempts = 0; !names_.key.empty() && attempts < kMostAttempts; ++attempts) {
+        redis::Command read{"HGETALL", names_.key};
         const auto stored = co_await run(database_, std::move(read));
         auto fields = stored.fields();
         if (fields.empty()) {
             Transaction claim;
-            claim.conditions.push_back({.command = {"HGETALL", key_}, .elements = {}});
-            claim.commands = {
-                {"HSET", key_, std::string(part::kBody), body_, std::string(part::kRun), run_},
-                {"PEXPIRE", key_, in_milliseconds(kLongestExecution)}};
+            claim.conditions.push_back({.command = {"HGETALL", names_.key}, .elements = {}});
+            claim.commands = {{"HSET", names_.key, std::string(part::kBody), names_.body,
+                               std::string(part::kRun), names_.run},
+                              {"PEXPIRE", names_.key, in_milliseconds(kLongestExecution)}};
             const auto replies = co_await execute(database_, std::move(claim));
             if (replies) {
                 co_return std::nullopt;
             }
             continue;
         }
-        if (fields[part::kBody] != body_) {
+        if (fields[part::kBody] != names_.body) {
             throw request_reused();
         }
         if (!fields[part::kRun].empty()) {
@@ -52,7 +44,7 @@ Task<std::optional<std::string>> BatchRecord::begin() {
         }
         co_return std::string(fields[part::kResults]);
     }
-    if (!key_.empty()) {
+    if (!names_.key.empty()) {
         throw OperationError(Reason::kConcurrentChange,
                              "the same batch is being executed: repeat it");
     }
@@ -60,18 +52,18 @@ Task<std::optional<std::string>> BatchRecord::begin() {
 }
 
 Task<void> BatchRecord::end(std::optional<std::string> results) {
-    if (key_.empty()) {
+    if (names_.key.empty()) {
         co_return;
     }
     Transaction end;
     end.conditions.push_back(
-        {.command = {"HMGET", key_, std::string(part::kRun)}, .elements = {run_}});
+        {.command = {"HMGET", names_.key, std::string(part::kRun)}, .elements = {names_.run}});
     if (results) {
-        end.commands = {{"HSET", key_, std::string(part::kRun), "", std::string(part::kResults),
-                         std::move(*results)},
-                        {"PEXPIRE", key_, in_milliseconds(IdempotentRequest::kLifetime)}};
+        end.commands = {{"HSET", names_.key, std::string(part::kRun), "",
+                         std::string(part::kResults), std::move(*results)},
+                        {"PEXPIRE", names_.key, in_milliseconds(IdempotentRequest::kLifetime)}};
     } else {
-        end.commands = {{"DEL", key_}};
+        end.commands = {{"DEL", names_.key}};
     }
     try {
         co_await execute(database_, std::move(end));

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "module/management/admin/idempotent_request.hpp"
+#include "module/management/admin/request_record.hpp"
 #include "module/management/database.hpp"
 
 namespace tollgate::management {
@@ -28,9 +28,7 @@ class BatchRecord {
 
   private:
     Database& database_;
-    std::string key_;   ///< of the record in Redis; empty: not recorded
-    std::string body_;  ///< the part of the request's name that its body determines
-    std::string run_;   ///< the name of this execution
+    ExecutionNames names_;
 };
 
 }  // namespace tollgate::management

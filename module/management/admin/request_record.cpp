@@ -21,25 +21,27 @@ constexpr int kMostOtherExecutions = 3;
 
 }  // namespace
 
-RequestRecord::RequestRecord(Database& database, const redis::Keys& keys,
-                             const IdempotentRequest& request)
-    : database_(database) {
+ExecutionNames::ExecutionNames(const redis::Keys& keys, const IdempotentRequest& request) {
     if (!request.name().empty()) {
-        key_ = keys.request(request.name_without_body());
-        body_ = request.name().substr(request.name_without_body().size());
-        run_ = random_operation_name();
+        key = keys.request(request.name_without_body());
+        body = request.name().substr(request.name_without_body().size());
+        run = random_operation_name();
     }
 }
 
+RequestRecord::RequestRecord(Database& database, const redis::Keys& keys,
+                             const IdempotentRequest& request)
+    : database_(database), names_(keys, request) {}
+
 Task<RequestRecord::Begin> RequestRecord::begin() {
-    if (key_.empty()) {
+    if (names_.key.empty()) {
         co_return Begin::kFirst;
     }
     std::string other;
     int claims = 0;
     for (int executions = 0, waits = 0;
          executions <= kMostOtherExecutions && claims <= kMostOtherExecutions;) {
-        redis::Command read{"HGETALL", key_};
+        redis::Command read{"HGETALL", names_.key};
         const auto stored = co_await run(database_, std::move(read));
         auto fields = stored.fields();
         if (fields.empty()) {
@@ -50,7 +52,7 @@ Task<RequestRecord::Begin> RequestRecord::begin() {
             }
             continue;
         }
-        if (fields[redis::request_field::kBody] != body_) {
+        if (fields[redis::request_field::kBody] != names_.body) {
             throw request_reused();
         }
         if (fields[redis::request_field::kRun].empty()) {
@@ -83,43 +85,44 @@ Task<bool> RequestRecord::begin_again() {
 
 /// Records this execution as the first one. Returns false if there is a record.
 Task<bool> RequestRecord::claim_first() {
-    return claim({.command = {"HGETALL", key_}, .elements = {}});
+    return claim({.command = {"HGETALL", names_.key}, .elements = {}});
 }
 
 /// Records this execution in the place of the previous one; if that is empty, of one that has
 /// ended. Returns false if the record has changed.
 Task<bool> RequestRecord::claim_after(std::string previous) {
-    return claim({.command = {"HMGET", key_, std::string(redis::request_field::kRun)},
+    return claim({.command = {"HMGET", names_.key, std::string(redis::request_field::kRun)},
                   .elements = {std::move(previous)}});
 }
 
 Task<bool> RequestRecord::claim(Condition condition) {
     Transaction claim;
     claim.conditions.push_back(std::move(condition));
-    claim.commands = {{"HSET", key_, std::string(redis::request_field::kBody), body_,
-                       std::string(redis::request_field::kRun), run_},
-                      {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
+    claim.commands = {{"HSET", names_.key, std::string(redis::request_field::kBody), names_.body,
+                       std::string(redis::request_field::kRun), names_.run},
+                      {"PEXPIRE", names_.key, std::to_string(kLifetime.count())}};
     const auto replies = co_await execute(database_, std::move(claim));
     co_return replies.has_value();
 }
 
 Task<void> RequestRecord::end(bool has_succeeded) {
-    if (key_.empty()) {
+    if (names_.key.empty()) {
         co_return;
     }
     Transaction end;
     end.conditions.push_back(
-        {.command = {"HMGET", key_, std::string(redis::request_field::kRun)}, .elements = {run_}});
+        {.command = {"HMGET", names_.key, std::string(redis::request_field::kRun)},
+         .elements = {names_.run}});
     try {
         if (has_succeeded || was_executed_) {
             redis::Command clock{"TIME"};
             const auto time = co_await run(database_, std::move(clock));
-            end.commands = {{"HSET", key_, std::string(redis::request_field::kRun), "",
+            end.commands = {{"HSET", names_.key, std::string(redis::request_field::kRun), "",
                              std::string(redis::request_field::kEnd),
                              std::to_string(time_of_reply(time).time_since_epoch().count())},
-                            {"PEXPIRE", key_, std::to_string(kLifetime.count())}};
+                            {"PEXPIRE", names_.key, std::to_string(kLifetime.count())}};
         } else {
-            end.commands = {{"DEL", key_}};
+            end.commands = {{"DEL", names_.key}};
         }
         co_await execute(database_, std::move(end));
     } catch (const OperationError&) {

@@ -8,6 +8,16 @@
 
 namespace tollgate::management {
 
+/// How Redis names an execution of a request. Empty names if the request has no `Idempotency-Key`:
+/// it is not recorded.
+struct ExecutionNames {
+    ExecutionNames(const redis::Keys& keys, const IdempotentRequest& request);
+
+    std::string key{};   ///< of the record
+    std::string body{};  ///< the part of the request's name that its body determines
+    std::string run{};   ///< of this execution
+};
+
 /// What Redis knows of a request with an `Idempotency-Key` for 24 hours: whether it is being
 /// executed or was executed, and its body. A request without one is not recorded. All tasks throw
 /// OperationError.
@@ -50,9 +60,7 @@ class RequestRecord {
     Task<bool> claim(Condition condition);
 
     Database& database_;
-    std::string key_;   ///< of the record in Redis; empty: not recorded
-    std::string body_;  ///< the part of the request's name that its body determines
-    std::string run_;   ///< the name of this execution
+    ExecutionNames names_;
     bool was_executed_ = false;
     Instant end_{};
 };
