@@ -15,7 +15,7 @@ class AllowedAddressesTest : public EngineTest {
 
     /// The request from this address, after it was decided.
     Request& ask_from(Worker& worker, std::vector<unsigned char> address,
-                      RequestOptions options = {}) {
+                      const RequestOptions& options = {}) {
         auto& request = requests.emplace_back(std::make_unique<Request>(worker, options));
         request->client = std::move(address);
         request->admission.start("k");
@@ -23,7 +23,7 @@ class AllowedAddressesTest : public EngineTest {
         return *request;
     }
     void expect_forbidden(Worker& worker, std::vector<unsigned char> address,
-                          RequestOptions options = {}) {
+                          const RequestOptions& options = {}) {
         const Outcome& outcome = ask_from(worker, std::move(address), options).outcome();
         EXPECT_EQ(outcome.verdict, Verdict::kForbidden);
         EXPECT_EQ(outcome.status, 403);
