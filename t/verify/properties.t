@@ -25,8 +25,10 @@ my %config = (
         api     => { lease => 1, plans => { small => { rates => [[20, 2]] }, slide => { rates => [[10, 2]], sliding => 1 }, month => { rates => [[3, 'month']] } } },
         strict  => { lease => 0, anonymous => [[3, 2], [5, 8]], plans => { small => { rates => [[3, 2], [5, 8]] } } },
         banning => { lease => 0, plans => { small => { rates => [[5, 2]] } }, ban => { after => 3, within => 4, for => 3, up_to => 6 } },
+        poured  => { lease => 0, plans => { small => { bucket => [2, 3] } } },
+        valued  => { lease => 0, by => '$arg_v', plans => { small => { rates => [[2, 2]] } } },
     },
-    locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'] },
+    locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'], k => ['poured'], v => ['valued'], x => ['api', 'valued'] },
     ids => { k => { plan => 'small', alone => 1 }, slide => { plan => 'slide' }, month => { plan => 'month' }, b => { plan => 'small' } },
     in_flight => { b => 3 },
 );
@@ -113,6 +115,19 @@ subtest 'safety' => sub {
     wrong('each node all', qr/all nodes granted 27 units alone/, [@nine, fault(stop_redis => 0.35, 5)], %wide);
     right('... of which each may be in a window with other counts', [@nine, fault(stop_redis => 2.35, 5)], %wide);
     right('the clock of Redis steps', [requests([0.1, 0.2, 0.3, 0.4]), fault(step_clock => 0.25, 0.26, step => 3)]);
+    right('the burst of a bucket, then its tokens', [requests([0.1, 0.2, 0.3, 0.9, 1.4, 1.9], loc => 'k')]);
+    wrong('one before its token has come', qr/k in poured: 4 units were granted within 0\.\d+ s, with a burst of 3 and 2 tokens a second/, [requests([0.1, 0.2, 0.3, 0.4], loc => 'k')]);
+    wrong('a bucket that fills too fast', qr/7 units/, [requests([0.1, 0.2, 0.3, 0.8, 1.2, 1.6, 1.9], loc => 'k')]);
+    right('a bucket that is full again', [requests([0.1, 0.2, 0.3, 2.1, 2.2, 2.3], loc => 'k')]);
+    wrong('costs of a bucket', qr/4 units/, [requests([0.1, 0.3], loc => 'k', cost => 2)]);
+    right('a bucket, once more after a loss', [requests([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], loc => 'k'), fault(lose_counts => 0.35, 0.36)]);
+    wrong('... and one more', qr/7 units/, [requests([0.1, 0.15, 0.2, 0.37, 0.39, 0.41, 0.43], loc => 'k'), fault(lose_counts => 0.35, 0.36)]);
+    my @outage = (fault(stop_redis => 0.35, 1.9), verdict => 'degraded', loc => 'k');
+    right('alone, a bucket of its own', [requests([0.1, 0.2, 0.3], loc => 'k'), requests([0.4, 0.5, 0.6], @outage[1 .. 4]), $outage[0]]);
+    wrong('alone, more than a bucket', qr/node 0 alone: 4 units/, [requests([0.4, 0.5, 0.6, 0.65], @outage[1 .. 4]), $outage[0]]);
+    my @values = map { my $value = $_; requests([0.1, 0.2], loc => 'v', value => $value) } qw(u1 u2);
+    right('as many for each value', [@values, requests([0.3, 0.4, 0.5], loc => 'v', value => '')]);
+    wrong('one more for a value', qr/k in valued of u1, 2 per 2: 3 units/, [@values, requests([0.3], loc => 'x', value => 'u1')]);
     wrong('a changed limit', qr/5 per 2: 6 units/, [requests([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), fault(change_limits => 0, 3, table => 'strict', plan => 'small', rates => [[5, 2], [9, 8]])]);
 };
 
@@ -143,6 +158,9 @@ subtest 'conservation' => sub {
     my @pool = map { [@$_, loc => 'a'] } @killed;
     right('... with the lease that has it', [@round, @pool, $counted->(14, 'api'), fault(mute => 1.5, 2.5)]);
     right('in a later day', [@round, requests([1, 2]), $counted->(1), [history => round => 1, id => 'k', 'strict:20000' => 1]]);
+    right('values together', [@round, requests([1], loc => 'v', value => 'u1'), requests([2], loc => 'v', value => 'u2'), requests([3], loc => 'v', value => ''), $counted->(2, 'valued'),
+        [quota => round => 1, id => 'k', table => 'valued:0123456789abcdef', '2.count' => 1]]);
+    wrong('an empty value', qr/k in valued: 0 units were granted, Redis counted 1/, [@round, requests([3], loc => 'v', value => ''), $counted->(1, 'valued')]);
     wrong('a table of two', qr/k in strict: 1 units were granted, Redis counted 0/, [@round, requests([1], loc => 'b'), $counted->(1, 'api')]);
     my @second = ([round => number => 2, begin => 10, quiet => 19, end => 20, faults => 0]);
     right('a second round', [@round, @second, requests([1, 11]), $counted->(1), $counted->(2, 'strict', 2)]);
@@ -214,6 +232,7 @@ subtest 'liveness' => sub {
     wrong("... long after $_->[0]", qr/not granted/, [@end, $at_once->(8, 200, 429, 200), fault(@$_)]) for ['kill_node', -3, 2], ['mute', -4, -3];
     wrong("... after $_", qr/not granted/, [@end, $at_once->(7, 200, 429, 200), fault($_ => -3, -3)]) for qw(kill_worker reload lose_counts);
     my @refused = [req => begin => 0.5, status => 429, retry => 2];
+    wrong('a bucket that refuses after Retry-After', qr/refused again after 2 s/, [[@{ $refused[0] }, loc => 'k'], requests([2.6], status => 429, loc => 'k')]);
     right('granted after Retry-After', [@refused, requests([2.6])]);
     right('refused before Retry-After', [@refused, requests([1.6], status => 429)]);
     wrong('refused after Retry-After', qr/refused again after 2 s/, [@refused, requests([2.6], status => 429)]);
@@ -297,6 +316,14 @@ subtest 'no wrong refusal' => sub {
     my @spent = requests([0.1, 0.2, 0.3]);
     wrong('Retry-After is too early', qr/before the reset/, [@spent, requests([0.4], status => 429, reset => $zero + 2, retry => 1)]);
     wrong('Retry-After is too late', qr/more than a second after the reset/, [@spent, requests([0.4], status => 429, reset => $zero + 2, retry => 4)]);
+    my @poured = requests([0.1, 0.2, 0.3], loc => 'k');
+    right('429 of an empty bucket', [@poured, [req => begin => 0.4, status => 429, loc => 'k']]);
+    wrong('... that has a token again', qr/poured, bucket of 3: at least 1\.\d tokens were left/, [@poured, [req => begin => 0.85, status => 429, loc => 'k']]);
+    right('... for a higher cost', [@poured, [req => begin => 0.85, status => 429, loc => 'k', cost => 2]]);
+    wrong('429 of a full bucket', qr/at least 3\.0 tokens/, [@poured, [req => begin => 2.5, status => 429, loc => 'k', cost => 3]]);
+    my @valued = map { my $value = $_; requests([0.1, 0.2], loc => 'v', value => $value) } qw(u1);
+    right('429 of a value', [@valued, [req => begin => 0.4, status => 429, loc => 'v', value => 'u1', reset => $zero + 2, retry => 2]]);
+    wrong('... of another one', qr/valued of u2, window of 2: at most 0\.0 of 2/, [@valued, [req => begin => 0.4, status => 429, loc => 'v', value => 'u2', reset => $zero + 2, retry => 2]]);
     my @places = (id => 'b', loc => 'n');
     my @three = requests([0.1, 0.2, 0.3], end => 1, @places);
     my $full = sub { [req => begin => $_[0], status => 429, code => 'too_many_in_flight', @places] };

@@ -14,6 +14,7 @@ package Verify::Clients;
 #                                                #   address of it
 #       { …, holds => [0, 0.3] },                # Verify::Upstream holds the requests so many seconds
 #       { …, uses => [0, 10, ''] },              # what they have used in the end; '': the upstream does not say
+#       { …, values => ['u1', ''] },             # the argument `v`: of tables with by=$arg_v
 #       { …, leaves => 0.1 },                    # the share of requests whose client leaves before the answer
 #       { …, streams => 1 },                     # `pause` does not wait for the answer: the client leaves
 #   ]);
@@ -106,6 +107,7 @@ sub _send {
     };
     my $used = $lane->{uses} ? $random->one_of(@{ $lane->{uses} }) : '';
     $lane->{record}{used} = $used if length $used;
+    $lane->{record}{value} = $random->one_of(@{ $lane->{values} }) if $lane->{values};
     my $hold = $lane->{holds} ? $random->real(@{ $lane->{holds} }) : 0;
     my $text = _format($lane->{record}, $self->_token($lane), $random->whole(1, 0xffff), $hold);
     my $socket = $lane->{sockets}[$node];
@@ -136,7 +138,7 @@ sub _format {
     my ($record, $token, $host, $hold) = @_;
     my $address = $record->{address} // '';
     $address .= sprintf '%x', $host if $address =~ /::$/;
-    my $arguments = "c=$record->{cost}" . (defined $record->{used} ? "&u=$record->{used}" : '') . ($hold ? '&h=' . int(1000 * $hold) : '');
+    my $arguments = "c=$record->{cost}" . (defined $record->{used} ? "&u=$record->{used}" : '') . (defined $record->{value} ? "&v=$record->{value}" : '') . ($hold ? '&h=' . int(1000 * $hold) : '');
     return join "\r\n", "GET /$record->{loc}?$arguments HTTP/1.1", 'Host: verify', defined $token ? "Authorization: Bearer $token" : (),
         length $address ? "X-Forwarded-For: $address" : (), '', '';
 }

@@ -5,7 +5,9 @@ package Verify::Model;
 #   my $model = Verify::Model->new($history);
 #   $model->limits($id, $table, $from, $to)     # [{ most, least, period, sliding }, …]: the rates that every plan of the id
 #                                               #   has, with the highest and lowest limit in this time
-#   $model->tables($loc)
+#   $model->bucket($id, $table)               # { rate (tokens a second), burst } of the plan of an id that keeps its plan
+#   $model->tables($request)                  # in which it is counted
+#   $model->counter($table, $request)         # the name of its counter: each value of a table with `by` has one
 #   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time; without
 #                                               #   those that change nothing by themselves
 #   $model->may_lack_redis($request)            # whether its node may have been without Redis
@@ -13,6 +15,7 @@ package Verify::Model;
 #   $model->stalled($from, $to)                 # for how many seconds the machine stood still
 #   $model->grants($id, $table)                 # the requests that were granted and cost something
 #   $model->window($rate, $request)             # the number of the window in which it was decided; undef if that is not certain
+#   $model->decided($request)                   # the earliest and the latest time of Redis's clock when that was
 #   $model->windows($rate, $request)            # the first and the last window in which it may have been decided
 #   $model->in_flight($id)                      # how many requests of it may be in flight at a time; undef: any number
 #   units($request)                             # what it takes if it is granted, once that is settled
@@ -66,7 +69,22 @@ sub _stalls {
 
 sub history { $_[0]{history} }
 sub config  { $_[0]{config} }
-sub tables  { my ($self, $loc) = @_; return @{ $self->{config}{locations}{$loc} // [] } }
+# An empty value is not counted.
+sub tables {
+    my ($self, $request) = @_;
+    my $tables = $self->{config}{tables};
+    return grep { !$tables->{$_}{by} || length($request->{value} // '') } @{ $self->{config}{locations}{ $request->{loc} } // [] };
+}
+
+sub counter { my ($self, $table, $request) = @_; return $self->{config}{tables}{$table}{by} ? "$table of $request->{value}" : $table }
+
+sub bucket {
+    my ($self, $id, $table) = @_;
+    my ($plan, @others) = $self->plans($id);
+    my $bucket = ($self->{config}{tables}{$table}{plans}{$plan} // {})->{bucket};
+    return $bucket && !@others ? { rate => $bucket->[0], burst => $bucket->[1] } : undef;
+}
+
 sub is_leased { my ($self, $table) = @_; return $self->{config}{tables}{$table}{lease} }
 sub nodes   { $_[0]{config}{nodes} // 3 }
 
@@ -81,14 +99,14 @@ sub limits {
     my (%rates, %known);
     for my $name (@plans) {
         my $plan = $self->{config}{tables}{$table}{plans}{$name} or next;
-        my @sets = ($plan->{rates});
+        my @sets = ($plan->{rates} // []);
         for my $change ($self->faults($from - 1, $to + 1, 'change_limits')) {
             next unless $change->{table} eq $table && $change->{plan} eq $name;
             $change->{decoded} //= JSON::PP::decode_json($change->{rates});
             push @sets, $change->{decoded};
         }
         for my $rate (map { @$_ } @sets) { push @{ $rates{ $rate->[1] }{limits} }, $rate->[0]; $rates{ $rate->[1] }{plans}{$name} = 1 }
-        $rates{$_}{sliding} = $plan->{sliding} for map { $_->[1] } @{ $plan->{rates} };
+        $rates{$_}{sliding} = $plan->{sliding} for map { $_->[1] } @{ $plan->{rates} // [] };
     }
     return map { { period => $_, most => max(@{ $rates{$_}{limits} }), least => min(@{ $rates{$_}{limits} }), sliding => $rates{$_}{sliding} } }
         grep { keys %{ $rates{$_}{plans} } == @plans } sort keys %rates;
@@ -175,8 +193,7 @@ sub most  { my ($request) = @_; return max($request->{cost}, units($request)) }
 
 sub grants {
     my ($self, $id, $table) = @_;
-    my %loc = map { $_ => 1 } grep { first { $_ eq $table } $self->tables($_) } keys %{ $self->{config}{locations} };
-    return grep { $_->{status} == 200 && $_->{cost} > 0 && $loc{ $_->{loc} } } $self->{history}->requests($id);
+    return grep { my $request = $_; $request->{status} == 200 && $request->{cost} > 0 && first { $_ eq $table } $self->tables($request) } $self->{history}->requests($id);
 }
 
 sub _number {
@@ -186,10 +203,14 @@ sub _number {
     return 12 * ($year - 70) + $month;
 }
 
+sub decided {
+    my ($self, $request) = @_;
+    return @{ $request->{redis_time} //= [$self->{history}->redis_time($request->{begin}, $request->{by} // $request->{end})] };
+}
+
 sub windows {
     my ($self, $rate, $request) = @_;
-    my ($from, $to) = @{ $request->{redis_time} //= [$self->{history}->redis_time($request->{begin}, $request->{by} // $request->{end})] };
-    return map { _number($rate->{period}, $_) } $from, $to;
+    return map { _number($rate->{period}, $_) } $self->decided($request);
 }
 
 sub window {
@@ -201,7 +222,7 @@ sub window {
 sub answered_by {
     my ($request) = @_;
     return join ' ', sprintf('%.4f..%.4f', @$request{qw(begin end)}), "node $request->{node}", $request->{id}, "/$request->{loc}", "cost $request->{cost}:",
-        $request->{status} || 'no answer', map { defined $request->{$_} ? ($_ eq 'verdict' ? $request->{$_} : "$_=$request->{$_}") : () } qw(verdict code used retry limit remaining reset);
+        $request->{status} || 'no answer', map { defined $request->{$_} ? ($_ eq 'verdict' ? $request->{$_} : "$_=$request->{$_}") : () } qw(value verdict code used retry limit remaining reset);
 }
 
 # A violation: what is wrong, and the records that show it, at most so many of them.

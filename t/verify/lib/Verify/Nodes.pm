@@ -7,6 +7,7 @@ package Verify::Nodes;
 #   $nodes->address($node)             # where clients connect
 #   $nodes->status($node)              # of tollgate_status, decoded; undef if the node does not answer
 #   $nodes->reload($node, %changed)    # with other settings: zone => '2m', redis => sub { … }; or with the same
+#   $nodes->processes                  # the process ids of masters and workers
 #   $nodes->evictions($node)           # { keys, quotas, … }: how many entries of each table its zone has evicted
 #   $nodes->resources($node)           # { fds, rss (KiB, the largest worker), log (bytes) }
 #   $nodes->complaints($node)          # lines of the log that no run should have
@@ -102,6 +103,8 @@ sub resources {
     }
     return \%most;
 }
+
+sub processes { my ($self) = @_; return map { ($_->pid // (), $_->pid ? $_->workers : ()) } $self->all }
 
 sub complaints { return $_[0]{nginx}[$_[1]]->_complaints }
 

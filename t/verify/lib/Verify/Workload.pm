@@ -6,6 +6,7 @@ package Verify::Workload;
 #   my $workload = Verify::Workload->new(seed => 7, deployment => 'redis', tls => 0);
 #   $workload->{tables}{api}{plans}{small}      # { rates => [[20, 2], [50, 8]], sliding => 0, in_flight => 3 }; a month is the
 #                                               #   period "month"
+#                                               #   and { bucket => [10, 20] }: tokens a second, burst
 #   $workload->{locations}{b}                   # ['api', 'strict']
 #   $workload->{upstream}{u}                    # of locations with an upstream: the parameters of tollgate_cost
 #   $workload->{ids}{hot1}                      # { plan => 'small', role => 'hot', alone => 0 }
@@ -39,6 +40,7 @@ sub new {
                     rush  => { rates => [[1500, 60]] },
                     slide => { rates => [[30, 3]], sliding => 1 },
                     crowd => { rates => [[60, 60]] },
+                    pour  => { rates => [[120, 8]] },
                     month => { rates => [[40, 2], [$random->one_of(60, 200), 'month']] },
                 },
             },
@@ -76,11 +78,14 @@ sub new {
             },
             # What is settled decides how many further requests a window grants.
             metered => { lease => 0, plans => { meter => { rates => [[200, 2], [700, 8]] }, ample => { rates => [[2000, 2], [8000, 8]] } } },
+            # No plan with a bucket has leases.
+            poured  => { lease => 0, plans => { pour => { bucket => [10, 20] } } },
+            valued  => { lease => 1, by => '$arg_v', plans => { wide => { rates => [[10, 2], [32, 8]] } } },
             pooled  => { lease => 1, plans => { meter => { rates => [[240, 2], [4000, 30]] } } },
         },
         locations => {
             a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'], w => ['watching'], l => ['leading'],
-            f => ['flying'], m => ['metered'], p => ['pooled'],
+            f => ['flying'], m => ['metered'], p => ['pooled'], k => ['poured'], j => ['api', 'poured'], v => ['valued'], x => ['api', 'valued'],
         },
         upstream => { f => '', map { ($_ => 'settle=$upstream_http_x_used') } qw(m p) },
     }, $class;
@@ -109,6 +114,11 @@ sub new {
         # Its requests often end in another window.
         ample1 => { plan => 'ample', role => 'ample', loc => 'm' },
         pool1 => { plan => 'meter', role => 'pool', loc => 'p' },
+        pour1 => { plan => 'pour', role => 'pour', loc => 'k' },
+        pour2 => { plan => 'pour', role => 'pour', loc => 'j' },
+        pour3 => { plan => 'pour', role => 'solo', alone => 1, loc => 'k' },
+        value1 => { plan => 'wide', role => 'value', loc => 'x' },
+        value2 => { plan => 'wide', role => 'value', loc => 'v' },
     };
     # In a small zone, the crowd evicts other keys, and is evicted.
     my $is_small = $options{small_zone} // $random->chance(0.4);
@@ -140,6 +150,8 @@ sub lanes {
         elsif ($role eq 'stream') { push @lanes, map { { %lane, locations => ['f'], node => $_, gap => 1, holds => [3, 14], streams => 1 } } 0 .. $self->{nodes} - 1 }
         elsif ($role eq 'meter') { push @lanes, map { { %lane, locations => ['m'], gap => 0.2, holds => [0, 0.25], costs => [10, 40], uses => [0, 5, 10, 25, 40, 50, ''] } } 1 .. 4 }
         elsif ($role eq 'ample') { push @lanes, map { { %lane, locations => ['m'], gap => 0.1, holds => [0.2, 0.8], costs => [40], uses => [0, 5, 10, ''], leaves => 0.1 } } 1 .. 4 }
+        elsif ($role eq 'pour')  { push @lanes, map { { %lane, locations => [$self->{ids}{$id}{loc}, 'k'], gap => 0.15, costs => [1, 1, 1, 0, 5], burst => 8 } } 1 .. 3 }
+        elsif ($role eq 'value') { push @lanes, map { { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.12, costs => [1, 1, 1, 0, 3], values => ['', qw(u1 u1 u1 u2 u2), "u$_"] } } 3 .. 5 }
         elsif ($role eq 'pool')  { push @lanes, map { { %lane, locations => ['p'], gap => 0.08, holds => [0, 0.1], costs => [3, 10], uses => [0, 2, 3, 12, ''] } } 1 .. 4 }
     }
     push @lanes, map { { %$_, costs => [1] } }
@@ -180,10 +192,11 @@ sub tables_text {
     my $text = '';
     for my $name (sort keys %{ $self->{tables} }) {
         my $table = $self->{tables}{$name};
-        $text .= "tollgate_plans $name" . ($table->{lease} ? '' : ' lease=off') . " {\n";
+        $text .= "tollgate_plans $name" . ($table->{lease} ? '' : ' lease=off') . ($table->{by} ? " by=$table->{by}" : '') . " {\n";
         for my $plan (sort keys %{ $table->{plans} }) {
-            my $rates = join ' ', map { "$_->[0]r/" . ($_->[1] eq 'month' ? 'month' : "$_->[1]s") } @{ $table->{plans}{$plan}{rates} };
-            my ($sliding, $places) = @{ $table->{plans}{$plan} }{qw(sliding in_flight)};
+            my ($sliding, $places, $bucket) = @{ $table->{plans}{$plan} }{qw(sliding in_flight bucket)};
+            my $rates = join ' ', $bucket ? "$bucket->[0]r/s burst=$bucket->[1]" : (),
+                map { "$_->[0]r/" . ($_->[1] eq 'month' ? 'month' : "$_->[1]s") } @{ $table->{plans}{$plan}{rates} // [] };
             $text .= "    plan $plan $rates" . ($sliding ? ' window=sliding' : '') . ($places ? " in_flight=$places" : '') . ";\n";
         }
         if (my $ban = $table->{ban}) { $text .= "    ban after=$ban->{after} within=$ban->{within}s for=$ban->{for}s up_to=$ban->{up_to}s;\n" }

@@ -14,7 +14,7 @@ use Verify::Model qw(evidence);
 # What remains of each window of a table, by its length.
 sub remaining {
     my ($model, $request, $table) = @_;
-    my @tables = $model->tables($request->{loc});
+    my @tables = $model->tables($request);
     my @all = ($request->{rl} // '') =~ /"[^"]*";r=(\d+);t=\d+/g;
     my %remaining;
     for my $name (@tables) {
@@ -36,7 +36,7 @@ sub check {
     for my $id (grep { $model->config->{ids}{$_}{alone} } sort keys %{ $model->config->{ids} }) {
         my @requests = $history->requests($id);
         for my $table (grep { !$model->is_leased($_) } sort keys %{ $model->config->{tables} }) {
-            my @seen = grep { my $request = $_; grep { $_ eq $table } $model->tables($request->{loc}) } @requests;
+            my @seen = grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } @requests;
             my @granted = grep { $seen[$_]{status} == 200 && $seen[$_]{cost} } 0 .. $#seen;
             for my $i (1 .. $#granted) {
                 my ($first, $second) = @granted[$i - 1, $i];

@@ -21,7 +21,7 @@ sub check {
     my $self = { model => $model, margin => max(0, map { abs($_->{wall} // 0) } $history->rounds) + $node_clock };
     my (%requests, @violations);
     for my $request ($history->of('req')) {
-        my ($table) = $model->tables($request->{loc});
+        my ($table) = $model->tables($request);
         my $rates = ($model->config->{tables}{ $table // '' } // {})->{anonymous};
         push @{ $requests{$table}{ $request->{address} // '-' }{ $request->{node} } }, $request
             if $rates && ($request->{id} eq '-' || $request->{status} == 401);

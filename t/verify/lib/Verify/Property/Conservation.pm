@@ -42,7 +42,7 @@ sub check {
         for my $id (grep { $_ ne '-' } $history->ids) {
             my @requests = grep { $_->{begin} >= $round->{begin} && $_->{begin} <= $round->{end} } $history->requests($id);
             for my $table (sort keys %{ $model->config->{tables} }) {
-                my @of_table = grep { my $request = $_; grep { $_ eq $table } $model->tables($request->{loc}) } @requests;
+                my @of_table = grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } @requests;
                 my $before = $last ? $last->{$id}{$table} // 0 : 0;
                 my $now = $here->{$id}{$table} // 0;
                 push @violations, _check_round($model, $round, $id, $table, $before, $now, @of_table) if @of_table || $now != $before;

@@ -94,7 +94,7 @@ sub _check_bans {
     for my $table (grep { $model->config->{tables}{$_}{ban} } sort keys %{ $model->config->{tables} }) {
         my $ban = $model->config->{tables}{$table}{ban};
         for my $id ($history->ids) {
-            my @requests = grep { my $request = $_; grep { $_ eq $table } $model->tables($request->{loc}) } $history->requests($id);
+            my @requests = grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } $history->requests($id);
             my $fits = _fitting($model, $table, $id, @requests);
             my ($ends, $latest_end, $announced_at, $last_banned) = (0, 0, 0, undef);
             my @refusals;

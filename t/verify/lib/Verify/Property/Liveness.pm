@@ -23,7 +23,7 @@ my $longest = 15;
 # Units of a lease come back, and Retry-After says when; but not if a fault has lost them.
 sub _may_have_lost_leases {
     my ($model, $probe) = @_;
-    return (grep { $model->is_leased($_) } $model->tables($probe->{loc})) && $model->faults($probe->{begin} - 30, $probe->{end});
+    return (grep { $model->is_leased($_) } $model->tables($probe)) && $model->faults($probe->{begin} - 30, $probe->{end});
 }
 
 # Retry-After says when leases of other nodes are back at the latest. If their units were used, which the refusing node
@@ -34,14 +34,15 @@ sub _were_leases_used {
         my $table = $_;
         any { !$_->{sliding} && _granted($model, $request, $table, $_) + $request->{cost} > $_->{least} }
             $model->limits($request->{id}, $table, $request->{begin}, $request->{end});
-    } grep { $model->is_leased($_) } $model->tables($request->{loc});
+    } grep { $model->is_leased($_) } $model->tables($request);
 }
 
 # The units that may have been granted in the window of a request before it ended.
 sub _granted {
     my ($model, $request, $table, $rate) = @_;
     my ($first, $last) = $model->windows($rate, $request);
-    return sum0(map { most($_) } grep {
+    my $counter = $model->counter($table, $request);
+    return sum0(map { most($_) } grep { $model->counter($table, $_) eq $counter } grep {
         my ($from, $to) = $model->windows($rate, $_);
         $from <= $last && $to >= $first && $_->{begin} <= $request->{end};
     } $model->grants($request->{id}, $table));

@@ -64,15 +64,17 @@ sub _check_refusals {
     my @violations;
     for my $id (grep { $model->config->{ids}{$_} } $history->ids) {
         my @requests = $history->requests($id);
-        my %possible;    # by table and period: units that may have been counted in a window, sorted by time
+        my %possible;    # by counter and period: units that may have been counted in a window, sorted by time
         for my $request (@requests) {
             next unless $request->{cost} && (!$request->{status} || $request->{status} == 200);
             $request->{most} = most($request);
-            for my $table ($model->tables($request->{loc})) {
+            for my $table ($model->tables($request)) {
+                my $counter = $possible{ $model->counter($table, $request) } //= {};
                 for my $rate ($model->limits($id, $table, $request->{begin}, $request->{end})) {
                     my ($first, $last) = $model->windows($rate, $request);
-                    push @{ $possible{$table}{ $rate->{period} }{$_} }, $request for $first .. $last;
+                    push @{ $counter->{ $rate->{period} }{$_} }, $request for $first .. $last;
                 }
+                push @{ $counter->{bucket}{ int $request->{begin} } }, $request if $model->bucket($id, $table);
             }
         }
         my $near = 0;    # of the requests, the first one that may have lasted until this one
@@ -105,22 +107,46 @@ sub _check_places {
 sub _check_room {
     my ($model, $possible, $request) = @_;
     my @windows;
-    for my $table ($model->tables($request->{loc})) {
+    for my $table ($model->tables($request)) {
+        my $counter = $model->counter($table, $request);
+        if (my $bucket = $model->bucket($request->{id}, $table)) {
+            my $left = _left_in_bucket($model, $bucket, $possible->{$counter}{bucket}, $request);
+            return if $left < $request->{cost};
+            push @windows, sprintf '%s, bucket of %d: at least %.1f tokens were left', $counter, $bucket->{burst}, $left;
+        }
         for my $rate ($model->limits($request->{id}, $table, $request->{begin} - 1, $request->{end})) {
             my ($first, $last) = $model->windows($rate, $request);
             my $held = $model->is_leased($table) ? $rate->{least} * $model->nodes / 8 : 0;
             for my $window ($first .. $last) {
-                my $in = $possible->{$table}{ $rate->{period} };
+                my $in = $possible->{$counter}{ $rate->{period} };
                 my $units = sum0(map { $_->{most} } grep { $_->{begin} < $request->{end} } @{ $in->{$window} // [] });
                 my $before = $rate->{sliding} ? sum0(map { $_->{most} } @{ $in->{ $window - 1 } // [] }) : 0;
                 # The share of the window before, and its rounding.
                 $before = 1 + $before * (1 - max(0, $request->{redis_time}[0] / $rate->{period} - $window)) if $before;
                 return if $units + $before + $held + $request->{cost} > $rate->{least};
-                push @windows, sprintf '%s, window of %s: at most %.1f of %d units were used', $table, $rate->{period}, $units + $before, $rate->{least};
+                push @windows, sprintf '%s, window of %s: at most %.1f of %d units were used', $counter, $rate->{period}, $units + $before, $rate->{least};
             }
         }
     }
     return evidence('refused while the quota has room', @windows, $request);
+}
+
+# The tokens that are certainly left: each request that may have been granted took them as late as possible.
+sub _left_in_bucket {
+    my ($model, $bucket, $by_second, $request) = @_;
+    my ($from, $to) = $model->decided($request);
+    # The bucket may have been empty at first. The longer ago that was, the less it matters.
+    my $fills = $bucket->{burst} / $bucket->{rate};
+    my ($owes, $at) = ($bucket->{burst}, $from - 4 * $fills);
+    my @before = map { @{ $by_second->{$_} // [] } } int($request->{begin} - 4 * $fills - $longest) .. int $request->{end};
+    for my $other (sort { $a->[1] <=> $b->[1] } map { [$model->decided($_), $_] } @before) {
+        my ($begin, $end) = @$other;
+        next if $begin > $to || $end < $at;
+        $end = min($end, $from);
+        $owes = max(0, $owes - $bucket->{rate} * ($end - $at)) + $other->[2]{most};
+        $at = $end;
+    }
+    return $bucket->{burst} - max(0, $owes - $bucket->{rate} * ($from - $at));
 }
 
 # Without leases, Retry-After is never earlier than the reset of the window, and less than a second and the precision of
@@ -129,8 +155,9 @@ sub _check_retry {
     my ($model, $request) = @_;
     return unless $request->{reset} && $request->{retry};
     my ($from, $to) = @{ $request->{redis_time} };
-    my $is_leased = grep { $model->is_leased($_) } $model->tables($request->{loc});
-    my $is_sliding = grep { $_->{sliding} } map { $model->limits($request->{id}, $_, $request->{begin}, $request->{end}) } $model->tables($request->{loc});
+    return if grep { $model->bucket($request->{id}, $_) } $model->tables($request);    # its reset is when it is full, unless it refused
+    my $is_leased = grep { $model->is_leased($_) } $model->tables($request);
+    my $is_sliding = grep { $_->{sliding} } map { $model->limits($request->{id}, $_, $request->{begin}, $request->{end}) } $model->tables($request);
     return evidence('Retry-After is before the reset', $request) if !$is_leased && !$is_sliding && $to + $request->{retry} < $request->{reset};
     return evidence('Retry-After is more than a second after the reset', $request) if !$is_sliding && $from + $request->{retry} > $request->{reset} + 2;
     return;

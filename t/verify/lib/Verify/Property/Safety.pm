@@ -22,10 +22,15 @@ sub check {
     my @violations;
     for my $id (grep { $_ ne '-' } $history->ids) {
         for my $table (sort keys %{ $model->config->{tables} }) {
-            my @grants = $model->grants($id, $table) or next;
-            # The limits of a time: without changes of limits, those of the whole run.
-            for my $rate ($model->limits($id, $table, $grants[0]{begin}, $grants[-1]{end})) {
-                push @violations, _check_rate($model, $id, $table, $rate, @grants), _check_shown($model, $id, $table, $rate, @grants);
+            my %grants;
+            push @{ $grants{ $model->counter($table, $_) } }, $_ for $model->grants($id, $table);
+            for my $counter (sort keys %grants) {
+                my @grants = @{ $grants{$counter} };
+                # The limits of a time: without changes of limits, those of the whole run.
+                for my $rate ($model->limits($id, $table, $grants[0]{begin}, $grants[-1]{end})) {
+                    push @violations, _check_rate($model, $id, $table, $rate, @grants), _check_shown($model, $id, $table, $rate, @grants);
+                }
+                push @violations, _check_bucket($model, "$id in $counter", $model->bucket($id, $table), @grants);
             }
         }
     }
@@ -40,7 +45,7 @@ sub _check_rate {
         push @{ $in{$window} }, $grant if defined $window;
     }
     my $length = $rate->{period} eq 'month' ? 0 : $rate->{period};
-    my $name = "$id in $table, $rate->{most} per $rate->{period}";
+    my $name = "$id in " . $model->counter($table, $grants[0]) . ", $rate->{most} per $rate->{period}";
     for my $window (sort { $a <=> $b } keys %in) {
         my @here = @{ $in{$window} };
         my ($from, $to) = ($here[0]{begin} - $length, $here[-1]{end});
@@ -76,6 +81,39 @@ sub _check_sliding {
             @by_end);
     }
     return;
+}
+
+# In any time, a bucket grants no more than its burst and the tokens that it gets in this time. It is full again each time
+# that counts are lost. Nodes that are alone have buckets of their own.
+sub _check_bucket {
+    my ($model, $name, $bucket, @grants) = @_;
+    return unless $bucket;
+    my (%of, @violations);
+    for my $grant (@grants) {
+        my ($from, $to) = $model->decided($grant);
+        # Redis's clock has no steps here.
+        push @{ $of{ $grant->{verdict} eq 'degraded' ? $grant->{node} : '' } }, [$from, $to, $grant] unless $model->faults($grant->{begin} - 20, $grant->{end}, 'step_clock');
+    }
+    for my $node (sort keys %of) {
+        my @by_end = sort { $a->[1] <=> $b->[1] } @{ $of{$node} };
+        for my $first (0 .. $#by_end) {
+            my ($from, $units) = ($by_end[$first][0], 0);
+            for my $last ($first .. $#by_end) {
+                my ($begin, $to, $grant) = @{ $by_end[$last] };
+                last if $to - $from > 30;
+                next if $begin < $from;
+                $units += least($grant);
+                next if $units <= $bucket->{burst} + $bucket->{rate} * ($to - $from);
+                my @times = ($by_end[$first][2]{begin}, $grant->{end});
+                my $times = length $node ? _times_forgotten($model, $node, @times) : (() = $model->faults(@times, 'loss'));
+                next if $units <= (1 + $times) * $bucket->{burst} + $bucket->{rate} * ($to - $from);
+                push @violations, evidence(sprintf('%s: %s%d units were granted within %.3f s, with a burst of %d and %d tokens a second', $name,
+                    length $node ? "node $node alone: " : '', $units, $to - $from, $bucket->{burst}, $bucket->{rate}), map { $_->[2] } @by_end[$first .. $last]);
+                return @violations;
+            }
+        }
+    }
+    return @violations;
 }
 
 # What is left of a window after each grant that is settled later. The cost of others counts until they end.
@@ -116,6 +154,14 @@ sub _check_shares {
     return @outage ? evidence("$name: all nodes granted $units units alone in window $window", @alone) : ();
 }
 
+# How often a node may have lost what it granted alone.
+sub _times_forgotten {
+    my ($model, $node, $from, $to) = @_;
+    my $times = (() = $model->faults_of($node, $from, $to, 'forget')) + (() = $model->faults_of($node, $from, $to, 'loss'));
+    $times += max(0, (() = $model->faults_of($node, $from, $to, 'outage')) - 1) if $model->config->{small_zone};
+    return $times;
+}
+
 sub _check_alone {
     my ($model, $name, $limit, $window, $from, $to, @here) = @_;
     my %alone;
@@ -123,9 +169,7 @@ sub _check_alone {
     return map {
         my @grants = @{ $alone{$_} };
         my $units = sum0(map { least($_) } @grants);
-        my $forgot = (() = $model->faults_of($_, $from, $to, 'forget')) + (() = $model->faults_of($_, $from, $to, 'loss'));
-        $forgot += max(0, (() = $model->faults_of($_, $from, $to, 'outage')) - 1) if $model->config->{small_zone};
-        my $allowed = $model->config->{on_failure} eq 'local' ? $limit * (1 + $forgot) : 0;
+        my $allowed = $model->config->{on_failure} eq 'local' ? $limit * (1 + _times_forgotten($model, $_, $from, $to)) : 0;
         $units > $allowed ? evidence("$name: node $_ granted $units units alone in window $window; $allowed are allowed", @grants) : ();
     } sort keys %alone;
 }
