@@ -157,6 +157,16 @@ subtest 'conservation' => sub {
     wrong('a refund whose reply is lost', qr/at most 11/, [@round, @killed, $counted->(14), fault(mute => 1.5, 2.5)]);
     my @pool = map { [@$_, loc => 'a'] } @killed;
     right('... with the lease that has it', [@round, @pool, $counted->(14, 'api'), fault(mute => 1.5, 2.5)]);
+    my @stalled = map { [stall => of => 'process 7', at => $_, end => $_ + 0.1] } 2.1, 2.2, 2.3;
+    my @late = (requests([1]), [req => begin => 2, end => 2.6, verdict => 'degraded'], $counted->(3));
+    right('a call that was lost while the machine stood still', [@round, @late, @stalled]);
+    wrong('... twice', qr/at most 3/, [@round, @late[0, 1], $counted->(4), @stalled]);
+    my @leased = (requests([1], loc => 'a'), [req => begin => 2, end => 2.6, verdict => 'degraded', loc => 'a'], @stalled);
+    right('... with a lease', [@round, @leased, $counted->(6, 'api')]);
+    wrong('... and more', qr/at most 6/, [@round, @leased, $counted->(7, 'api')]);
+    my @refused_late = (requests([1]), [req => begin => 2, end => 2.6, status => 429]);
+    right('... and the node refused the request alone', [@round, @refused_late, @stalled, $counted->(2)]);
+    wrong('... of a machine that did not stand still', qr/at most 1/, [@round, @refused_late, $counted->(2)]);
     right('in a later day', [@round, requests([1, 2]), $counted->(1), [history => round => 1, id => 'k', 'strict:20000' => 1]]);
     right('values together', [@round, requests([1], loc => 'v', value => 'u1'), requests([2], loc => 'v', value => 'u2'), requests([3], loc => 'v', value => ''), $counted->(2, 'valued'),
         [quota => round => 1, id => 'k', table => 'valued:0123456789abcdef', '2.count' => 1]]);
@@ -205,6 +215,7 @@ subtest 'atomicity' => sub {
     right('another window', [@first, [req => begin => 2.2, $rl->(2, 3)]]);
     wrong('another window of one rate', qr/window of 8 s/, [@first, [req => begin => 2.2, $rl->(2, 2)]]);
     right('an answer is missing', [@first, [req => begin => 0.2, status => 0], [req => begin => 0.3, $rl->(0, 2)]]);
+    right('an answer without Redis', [@first, [req => begin => 0.2, status => 503], [req => begin => 0.3, $rl->(0, 2)]]);
     right('a fault', [@first, [req => begin => 0.3, $rl->(0, 2)], fault(kill_redis => 0.2, 0.21)]);
     my @both = map { $_ =~ s/^/"api-small-2";r=19;t=1, /r } { $rl->(2, 4) }->{rl}, { $rl->(2, 4) }->{rl};
     wrong('a table of two does not count', qr/in strict, window of 2 s: 2 remained, then 2/, [[req => begin => 0.1, loc => 'b', rl => $both[0]], [req => begin => 0.2, loc => 'b', rl => $both[1]]]);
@@ -301,6 +312,9 @@ subtest 'no wrong refusal' => sub {
     my @idle = [req => begin => 0, end => 0.35, id => '-', sends => 'nothing', status => 401];
     right('... on a machine that stood still', [requests([0.1], status => 503), @idle]);
     wrong('... long before', qr/503 without an outage/, [requests([6], status => 503), @idle]);
+    my $waits = sub { return map { [stall => of => 'process 7', at => $_, end => $_ + 0.1] } @_ };
+    right('... whose processes waited for a processor', [requests([1], status => 503), $waits->(0.1, 0.3, 0.5)]);
+    wrong('... seldom', qr/503 without an outage/, [requests([3], status => 503), $waits->(0.1, 1, 2)]);
     wrong('503 with a full zone', qr/503 without an outage/, [requests([0.1], status => 503), fault(fill_zone => 0, 1)]);
     wrong('503 without Retry-After', qr/without its fields/, [requests([0.1], status => 503, retry => ''), fault(kill_redis => 0, 1)]);
     wrong('503 in the outage of another node', qr/503 without an outage/, [requests([0.1], status => 503, node => 1), fault(hold => 0, 1)]);

@@ -11,6 +11,7 @@ package Verify::Model;
 #   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time; without
 #                                               #   those that change nothing by themselves
 #   $model->may_lack_redis($request)            # whether its node may have been without Redis
+#   $model->stood_still($request)               # whether that may be because the machine stood still
 #   $model->may_be_executed($request)           # whether its call may have been, if it was answered without the reply
 #   $model->stalled($from, $to)                 # for how many seconds the machine stood still
 #   $model->grants($id, $table)                 # the requests that were granted and cost something
@@ -26,7 +27,7 @@ use strict;
 use warnings;
 use Exporter 'import';
 use JSON::PP   ();
-use List::Util qw(first max min sum0 uniq);
+use List::Util qw(any first max min sum0 uniq);
 use POSIX      qw(floor);
 
 our @EXPORT_OK = qw(answered_by evidence least most units);
@@ -150,13 +151,20 @@ sub faults_of {
         $self->faults($from, $to, $what);
 }
 
-# Whether the node of a request may have been without Redis. A machine that stands still for half of `timeout` may look
-# like that.
+# Whether the node of a request may have been without Redis.
 sub may_lack_redis {
     my ($self, $request) = @_;
     return 1 if $self->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
     return 1 if $self->faults_of($request->{node}, $request->{begin}, $request->{end}, 'forget');
-    return $self->stalled($request->{begin} - $recovery, $request->{end}) > ($self->{config}{timeout} // 0.5) / 2;
+    return $self->stood_still($request);
+}
+
+# Whether the machine stood still for half of `timeout` while a call waited so long. The call may have been lost.
+sub stood_still {
+    my ($self, $request) = @_;
+    my $timeout = $self->{config}{timeout} // 0.5;
+    my @stalls = $self->_stalls_near($request->{begin} - $recovery, $request->{end});
+    return any { $self->stalled($_->{at}, max($_->{end}, $_->{at} + $timeout)) > $timeout / 2 } @stalls;
 }
 
 # Whether Redis may have executed the call of a request that was answered without its reply. A Redis that stands still, or
@@ -179,9 +187,23 @@ sub may_be_executed {
     return ($self->{config}{deployment} // '') eq 'cluster' && @idle < @own;
 }
 
+# A busy machine has thousands of them.
+sub _stalls_near {
+    my ($self, $from, $to) = @_;
+    my $stalls = $self->{stalls};
+    my ($first, $end) = (0, scalar @$stalls);
+    while ($first < $end) {
+        my $middle = int(($first + $end) / 2);
+        if ($stalls->[$middle]{end} < $from) { $first = $middle + 1 } else { $end = $middle }
+    }
+    my $last = $first;
+    ++$last while $last < @$stalls && $stalls->[$last]{at} <= $to;
+    return @$stalls[$first .. $last - 1];
+}
+
 sub stalled {
     my ($self, $from, $to) = @_;
-    return sum0(map { $_->{end} - $_->{at} } grep { $_->{at} <= $to && $_->{end} >= $from } @{ $self->{stalls} });
+    return sum0(map { $_->{end} - $_->{at} } $self->_stalls_near($from, $to));
 }
 
 sub in_flight { my ($self, $id) = @_; return ($self->{config}{in_flight} // {})->{$id} }

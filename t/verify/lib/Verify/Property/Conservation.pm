@@ -88,6 +88,7 @@ sub _may_be_without_reply {
     my ($model, $request) = @_;
     return 1 if $request->{status} == 503 || ($request->{verdict} // '') eq 'degraded';
     return 0 if $request->{status} != 429 || $model->config->{on_failure} ne 'local';
+    return 1 if $model->stood_still($request);
     return scalar grep { $_->{begin} <= $request->{end} && $request->{begin} <= $_->{end} + 1 }
         $model->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
 }
@@ -106,14 +107,16 @@ sub _may_be_in_lost_lease {
 # The units that Redis may have counted for calls and leases of which nothing was granted.
 sub _counted_only {
     my ($model, $id, $table, $faults, $requests) = @_;
-    return 0 unless @$faults;
-    my $units = sum0(map { $_->{cost} } grep { _may_be_without_reply($model, $_) && $model->may_be_executed($_) } @$requests);
+    my @without_reply = grep { _may_be_without_reply($model, $_) && $model->may_be_executed($_) } @$requests;
+    return 0 unless @$faults || @without_reply;
+    my $units = sum0(map { $_->{cost} } @without_reply);
     return $units unless $model->is_leased($table);
     # A lease is at most an eighth of what remains of the smallest window.
     my @limits = map { $_->{most} } $model->limits($id, $table, $requests->[0] ? ($requests->[0]{begin}, $requests->[-1]{end}) : (0, 0));
     my $lease = @limits ? ceil(min(@limits) / 8) : 0;
     my ($nodes, $workers) = ($model->nodes, $model->config->{workers} // 2);
     $units += sum0(map { $_->{cost} - least($_) } grep { _may_be_in_lost_lease($_, @$faults) } @$requests);
+    $units += $lease * grep { !$model->faults_of($_->{node}, $_->{begin}, $_->{end}, 'outage') } @without_reply;
     for my $fault (@$faults) {
         my $kind = $fault->{kind};
         # A worker perhaps has a call under way. Each worker of a node also has a slice, and the node holds a lease.
