@@ -84,6 +84,7 @@ subtest 'safety' => sub {
     right('... that runs', [$shown->(0.1, 7, by => 0.12, end => 0.9), $shown->(0.5, 5)], %wide_limit);
     wrong('... and does not count', qr/9 per 2: 7 units are left in window \d+, of which at least 4 are taken/,
         [$shown->(0.1, 7, by => 0.12, end => 0.9), $shown->(0.5, 7)], %wide_limit);
+    right('... that was granted alone', [$shown->(0.1, 7, by => 0.12, end => 0.9, verdict => 'degraded'), $shown->(0.5, 7)], %wide_limit);
     right('... of the window before', [$shown->(1.8, 7, by => 1.82, end => 2.9), $shown->(2.5, 7)], %wide_limit);
     right('... in a fault', [$shown->(0.1, 7, by => 0.12, end => 0.9), $shown->(0.5, 7), fault(mute => 0.3, 0.4)], %wide_limit);
     wrong('... one more', qr/3 per 2: 4 units/, [@held]);
@@ -292,6 +293,7 @@ subtest 'revocations and bans' => sub {
     my @refused = ([req => begin => 0.05, status => 429, cost => 51, %n], $ban[2]);
     wrong('banned by requests that Redis had room for', qr/banned after 2 refusals/, [$refused[0], @alone, $refused[1], fault(stop_redis => 0.1, 0.2)], %grown);
     right('banned by requests that Redis may have refused', [$refused[0], @alone, $refused[1], [req => begin => -1, cost => 21, %n], fault(stop_redis => 0.1, 0.2)], %grown);
+    right('answered without Redis', [map { [req => begin => $_ / 10, status => $_ == 2 ? 503 : 429, %n] } 1 .. 5]);
     wrong('never banned', qr/not banned after 5 refusals/, [map { [req => begin => $_ / 10, status => 429, %n] } 1 .. 5]);
 };
 

@@ -84,7 +84,7 @@ sub _fitting {
 sub _earliest_begin {
     my ($model, $ban, $request) = @_;
     my $earliest = min($request->{begin}, $request->{begin} + $request->{retry} - 1 - $ban->{up_to});
-    return $model->faults($earliest, $request->{begin}, 'outage') ? $earliest : $request->{begin};
+    return $model->faults($earliest, $request->{begin}, 'outage') || $model->stood_still($request) ? $earliest : $request->{begin};
 }
 
 sub _check_bans {
@@ -128,9 +128,10 @@ sub _check_bans {
                 }
                 elsif (_may_be_strike($request, $fits)) {
                     push @refusals, $request;
-                    my $first = $#refusals - 2 * ($ban->{after} - 1);
-                    push @violations, evidence("$id is not banned after " . (2 * $ban->{after} - 1) . ' refusals', @refusals[$first .. $#refusals])
-                        if $first >= 0 && $request->{end} - $refusals[$first]{begin} < $ban->{within} && $is_certain;
+                    my @certain = grep { $_->{status} == 429 } @refusals;
+                    my $first = $#certain - 2 * ($ban->{after} - 1);
+                    push @violations, evidence("$id is not banned after " . (2 * $ban->{after} - 1) . ' refusals', @certain[$first .. $#certain])
+                        if $first >= 0 && $request->{end} - $certain[$first]{begin} < $ban->{within} && $is_certain && $request->{status} == 429;
                 }
             }
         }

@@ -130,6 +130,7 @@ sub _check_shown {
             my $grant = $grants[$j];
             push @before, $grant if ($grant->{by} // $grant->{end}) < $seen->{begin} && ($model->window($rate, $grant) // -1) == $window;
         }
+        next if grep { $_->{verdict} eq 'degraded' } @before, $seen;    # Redis learns them later
         my $taken = $seen->{cost} + sum0(map { $_->{end} - 0.1 > $seen->{end} ? $_->{cost} : least($_) } @before);
         return evidence("$id in $table, $rate->{most} per $rate->{period}: $left units are left in window $window, of which at least $taken are taken", reverse(@before), $seen)
             if $left > $rate->{most} - $taken;
