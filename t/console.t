@@ -285,6 +285,7 @@ subtest 'issuing a key' => sub {
     is(count('dialog'), 1, 'Escape does not lose it');
     $browser->click('text="The key is stored"');
     shows('#detail h2', qr/^Initech$/, 'the new id is shown');
+    shows('#detail .facts', qr/Keyends with \Q@{[ substr $new, -4 ]}\E/, '... with the end of its key');
     is($browser->eval(qq{document.documentElement.outerHTML.includes("$new") || [...document.querySelectorAll("input, textarea")].some(one => one.value === "$new")}),
         JSON::PP::false, 'the key is not in the page any more');
     is($gateway->get('/', $new)->status, 200, 'it works');
@@ -353,6 +354,32 @@ subtest 'a ban' => sub {
     shows('#detail .entries', qr/^lift/, '... the audit has it');
 };
 
+subtest 'the bans' => sub {
+    $browser->click('nav >> text="Bans"');
+    shows('#bans .content', qr/^No id is banned\.$/, 'none');
+    is(focused(), 'Bans', '... the focus is on the heading');
+    $gateway->get('/', 'eager') for 1 .. 5;
+    $browser->click('nav >> text="Keys"');
+    $browser->click('nav >> text="Bans"');
+    shows('#bans .entries', qr/^eageruntil .* \(in \d+ minutes\)ban number \d$/, 'one');
+    is_accessible('bans');
+    $browser->click('#bans li a');
+    shows('[data-banned]', qr/^Banned until/, '... leads to its id');
+};
+
+subtest 'resetting the usage' => sub {
+    shows('#detail .meters', qr/1 of 1 used/, 'the quota is spent');
+    $browser->click('text="Lift the ban"');
+    shows('#news', qr/is lifted/, '... and the ban is lifted');
+    $browser->click('text="Reset"');
+    is_accessible('reset');
+    $browser->click('dialog button[type=submit]');
+    shows('#news', qr/^The usage of eager is reset\./, 'is done');
+    shows('#detail .meters', qr/0 of 1 used/, '... and shown');
+    is(focused(), 'Reset', '... the focus is where it was');
+    becomes(sub { $gateway->get('/', 'eager')->status }, 200, 'the gateway grants again');
+};
+
 subtest 'revoking' => sub {
     open_id('initech');
     $browser->click('text="Revoke"');
@@ -377,7 +404,7 @@ subtest 'the audit' => sub {
     is_accessible('audit');
     $browser->fill('#audit [name=id]', 'eager');
     $browser->press('Enter');
-    shows('#audit .entries', qr/^lift[^|]*by key:portal$/, 'of an id');
+    shows('#audit .entries', qr/^(?:(?:lift|reset)[^|]*?by key:portal){3}$/, 'of an id');
     $browser->fill('#audit [name=id]', 'no id');
     $browser->press('Enter');
     shows('#audit .row .error', qr/./, 'an error is at its field');

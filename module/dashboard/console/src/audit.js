@@ -1,64 +1,37 @@
-// The audit: who did what to which id, the newest entry first, in pages.
+// The audit: who did what to which id, the newest entry first.
 
 import { element } from '../../src/element.js';
 import { Row, showAtRow } from './dialog.js';
-import { actions, button, Section } from './parts.js';
+import { PagedSection } from './pages.js';
+import { actions, button, linkTo } from './parts.js';
 import { exactTime, fromLocalInput } from './times.js';
 
 const pageSize = 50;
 
 // A section with the audit.
 export class Audit {
-    // `onError` receives an error and returns whether it has shown it.
-    constructor(title, api, onError = () => false) {
-        Object.assign(this, { api, onError });
-        this.newest = button('Newest');
-        this.section = new Section(title, this.newest);
-        this.place = this.section.place;
-        this.newest.addEventListener('click', async () => {
-            await this.show(this.filter, this.size);
-            this.section.heading.focus();
+    constructor(title, api, onError) {
+        this.pages = new PagedSection(title, {
+            first: 'Newest', further: 'Older', onError,
+            read: async after => {
+                const { data } = await api().ask('GET', 'audit', { query: { ...this.filter, order: 'desc', limit: this.size, after } });
+                return { entries: data.entries, next: data.has_more ? data.next : null };
+            },
+            entryOf: entry => this.#entry(entry),
         });
+        this.place = this.pages.place;
     }
 
     // Shows the newest entries that match.
     show(filter, size = pageSize) {
         Object.assign(this, { filter, size });
-        return this.#load('');
-    }
-
-    #load(after) {
-        return this.section.load(async () => {
-            const { data } = await this.#read(after);
-            this.newest.hidden = after === '';
-            const older = button('Older');
-            older.addEventListener('click', async () => {
-                await this.#load(data.next);
-                this.section.heading.scrollIntoView({ block: 'nearest' });
-                this.section.content.querySelector('ol')?.focus();
-            });
-            return [
-                data.entries.length
-                    ? element('ol', { class: 'entries', tabindex: -1, 'aria-label': 'Entries' }, ...data.entries.map(one => this.#entry(one)))
-                    : element('p', {}, data.has_more ? 'No entry in this part of the audit.' : 'No entry.'),
-                ...data.has_more ? [actions(older)] : [],
-            ];
-        });
-    }
-
-    async #read(after) {
-        try {
-            return await this.api().ask('GET', 'audit', { query: { ...this.filter, order: 'desc', limit: this.size, after } });
-        } catch (error) {
-            if (!this.onError(error)) throw error;
-            return { data: { entries: [], has_more: false } };
-        }
+        return this.pages.show();
     }
 
     #entry({ time, actor, action, id, detail }) {
         return element('li', {},
             element('span', { class: 'action', 'data-action': action }, action),
-            ...id && !this.filter.id ? [element('a', { href: `#keys/${encodeURIComponent(id)}` }, id)] : [],
+            ...id && !this.filter.id ? [linkTo(id)] : [],
             element('code', {}, detail),
             element('span', { class: 'hint' }, `${exactTime(time)} by ${actor}`));
     }
@@ -91,6 +64,6 @@ export class AuditView {
 
     clear() {
         for (const { input } of this.rows) input.value = '';
-        this.audit.section.show();
+        this.audit.pages.clear();
     }
 }

@@ -6,7 +6,7 @@ import { Audit } from './audit.js';
 import { Row, errorText } from './dialog.js';
 import { factsOf } from './fields.js';
 import { actions, announce, badge, button, durabilityText, Section } from './parts.js';
-import { confirmDisable, confirmRevocation, editKey, rotateKey } from './operations.js';
+import { confirmDisable, confirmReset, confirmRevocation, editKey, rotateKey } from './operations.js';
 import { keysOf } from './rotation.js';
 import { distance, time } from './times.js';
 import { historyOf, lastDays, usageOf } from './usage.js';
@@ -41,7 +41,6 @@ export class Detail {
         this.able = act('Disable', {}, () => this.key.state === 'disabled' ? this.#enable() : confirmDisable(this));
         this.actions = actions(act('Change', {}, () => editKey(this)), act('Rotate', {}, () => rotateKey(this)),
             this.able, act('Revoke', { class: 'danger' }, () => confirmRevocation(this)));
-        this.actions.hidden = true;
         this.error = element('p', { class: 'error', role: 'alert' });
         const refresh = button('Refresh');
         refresh.addEventListener('click', async () => {
@@ -50,7 +49,8 @@ export class Detail {
         });
         this.facts = new Section('Settings');
         this.keys = new Section('Keys');
-        this.usage = new Section('Usage');
+        this.reset = act('Reset', {}, () => confirmReset(this));
+        this.usage = new Section('Usage', this.reset);
         this.ban = new Section('Ban');
         this.period = new Row({ name: 'period', label: 'Days', choices: [['30', 'last 30'], ['90', 'last 90'], ['365', 'last 365']] });
         this.history = new Section('History', this.period.place);
@@ -63,7 +63,13 @@ export class Detail {
             element('div', { class: 'head' },
                 element('div', {}, element('div', { class: 'title' }, this.title, this.state), this.subtitle), refresh),
             this.actions, this.error, this.sections);
+        for (const part of this.#ofKey) part.hidden = true;
         await this.#load();
+    }
+
+    // What is shown only of an id with a key.
+    get #ofKey() {
+        return [this.actions, this.reset, this.facts.place, this.keys.place];
     }
 
     async #load() {
@@ -85,7 +91,7 @@ export class Detail {
             if (!(error instanceof ApiError)) throw error;
             if (id !== this.id) return;
             this.key = null;
-            this.actions.hidden = this.facts.place.hidden = this.keys.place.hidden = true;
+            for (const part of this.#ofKey) part.hidden = true;
             setText(this.error, error.code === 'unknown_id'
                 ? `No key has the id ${id}. If requests are counted for it without a key, its usage is shown.`
                 : errorText(error));
@@ -97,7 +103,7 @@ export class Detail {
         setText(this.title, key.name ?? key.id);
         this.state.replaceChildren(badge(key.state));
         setText(this.subtitle, `${key.id}${key.created ? ` · current key stored ${time(key.created)}` : ''}`);
-        this.actions.hidden = this.facts.place.hidden = this.keys.place.hidden = false;
+        for (const part of this.#ofKey) part.hidden = false;
         setText(this.able, key.state === 'disabled' ? 'Enable' : 'Disable');
         this.facts.show(element('dl', { class: 'facts' }, ...factsOf(key).map(([label, text]) =>
             element('div', {}, element('dt', {}, label), element('dd', {}, text)))));

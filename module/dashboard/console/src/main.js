@@ -4,10 +4,11 @@ import { element, setText } from '../../src/element.js';
 import * as format from '../../src/format.js';
 import { Api, ApiError, isToken } from './api.js';
 import { AuditView } from './audit.js';
+import { BansView } from './bans.js';
 import { Detail } from './detail.js';
 import { Row } from './dialog.js';
 import { issueKey } from './operations.js';
-import { actions, announce, button } from './parts.js';
+import { actions, announce, button, hashOf } from './parts.js';
 import { Search } from './search.js';
 
 const address = document.querySelector('meta[name=tollgate-admin]').content;
@@ -18,7 +19,9 @@ const client = () => api;
 
 const search = new Search(byId('find'), { api: client, onOpen: open, onIssue: issue });
 const detail = new Detail(byId('detail'), { api: client, plans: () => tables, onChange });
-const audit = new AuditView(byId('audit'), client);
+// What is shown beside the keys, by the name of the view.
+const views = { bans: new BansView(byId('bans'), client), audit: new AuditView(byId('audit'), client) };
+const titles = { keys: 'Keys', bans: 'Bans', audit: 'Audit' };
 
 // --- signing in and out
 
@@ -56,7 +59,7 @@ function signOut(text) {
     for (const dialog of document.querySelectorAll('dialog')) dialog.close();
     search.clear();
     detail.clear();
-    audit.clear();
+    for (const view of Object.values(views)) view.clear();
     setText(byId('caller'), '');
     announce(text);
     showView(true);
@@ -66,10 +69,10 @@ byId('sign-out').addEventListener('click', () => signOut('You are signed out.'))
 // The browser may keep a page that was left, with its memory.
 addEventListener('pagehide', () => api && signOut('You are signed out.'));
 
-// --- views: #keys, #keys/ID, #audit
+// --- views: #keys, #keys/ID, #bans, #audit
 
 function viewOf(hash) {
-    const [, name, id] = /^#(keys|audit)(?:\/(.+))?$/.exec(hash) ?? [null, 'keys'];
+    const [, name, id] = /^#(keys|bans|audit)(?:\/(.+))?$/.exec(hash) ?? [null, 'keys'];
     try {
         return { name, id: name === 'keys' && id ? decodeURIComponent(id) : null };
     } catch {
@@ -82,32 +85,29 @@ async function showView(moves) {
     const { name, id } = viewOf(location.hash);
     byId('sign-in').hidden = api !== null;
     for (const one of document.querySelectorAll('[data-signed-in]')) one.hidden = api === null;
-    byId('keys').hidden = api === null || name !== 'keys';
-    byId('audit').hidden = api === null || name !== 'audit';
+    for (const one of Object.keys(titles)) byId(one).hidden = api === null || name !== one;
     byId('keys').toggleAttribute('data-open', id !== null);
     for (const link of document.querySelectorAll('nav a')) {
         if (link.hash === `#${name}`) link.setAttribute('aria-current', 'page');
         else link.removeAttribute('aria-current');
     }
-    document.title = `${api === null ? 'Sign in' : id ?? (name === 'audit' ? 'Audit' : 'Keys')} – Tollgate console`;
+    document.title = `${api === null ? 'Sign in' : id ?? titles[name]} – Tollgate console`;
     if (api === null) {
         keyRow.input.focus();
         return;
     }
     search.list.mark(id);
-    if (name === 'audit') audit.show();
+    views[name]?.show();
     if (id === null) detail.clear();
     else detail.show(id);
     if (!moves) return;
     if (id !== null) byId('detail-title').focus();
-    else byId(name === 'audit' ? 'audit-title' : 'find-title').focus();
+    else byId(name === 'keys' ? 'find-title' : `${name}-title`).focus();
 }
 
 addEventListener('hashchange', () => showView(true));
 // The news are about what was done last.
 document.addEventListener('click', event => event.target.closest('a') && announce(''));
-
-const hashOf = id => `#keys/${encodeURIComponent(id)}`;
 
 function open(id) {
     announce('');

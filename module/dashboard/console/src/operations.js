@@ -100,6 +100,18 @@ export function confirmDisable(detail) {
     });
 }
 
+export function confirmReset(detail) {
+    const { id, api } = detail;
+    openForm({
+        title: `Reset the usage of ${id}`, label: 'Reset', isDangerous: true,
+        text: ['All windows begin with their whole limits. What was granted today stays in the history; a ban stays.'],
+        async submit() {
+            const { durability } = await api().ask('DELETE', keyPath(id, '/usage'));
+            await detail.changed(`The usage of ${id} is reset.`, durability);
+        },
+    });
+}
+
 export function confirmRevocation(detail) {
     const { id, key, api } = detail;
     openForm({

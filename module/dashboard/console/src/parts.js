@@ -8,6 +8,10 @@ export const button = (text, attributes = {}) => element('button', { type: 'butt
 // A row of buttons.
 export const actions = (...buttons) => element('p', { class: 'actions' }, ...buttons);
 
+// A link to an id.
+export const linkTo = id => element('a', { href: hashOf(id) }, id);
+export const hashOf = id => `#keys/${encodeURIComponent(id)}`;
+
 // Announces a result at the top of the page, also to screen readers.
 export const announce = text => setText(document.getElementById('news'), text);
 

@@ -43,7 +43,8 @@ export function keysOf(digests) {
         ...use ? [element('p', { class: 'rotation', 'data-use': use }, rotationText(digests))] : [],
         ...digests.length ? [] : [element('p', {}, 'All keys of this id have ended.')],
         ...digests.map(digest => element('dl', { class: 'facts' }, ...[
-            [digest.retiring ? 'Old key' : 'Key', `SHA-256 ${digest.sha256.slice(0, 12)}…`],
+            [digest.retiring ? 'Old key' : 'Key', digest.hint ? `ends with ${digest.hint}` : 'its end is not known'],
+            ['SHA-256', `${digest.sha256.slice(0, 12)}…`],
             ['Stored', time(digest.created)],
             ['Last use', lastUse(digest)],
             ['Ends', digest.expires ? `${time(digest.expires)} (${distance(digest.expires)})` : 'never'],

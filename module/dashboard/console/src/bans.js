@@ -1,0 +1,31 @@
+// The view of the bans: which ids are banned now, and until when.
+
+import { element } from '../../src/element.js';
+import { PagedSection } from './pages.js';
+import { linkTo } from './parts.js';
+import { distance, time } from './times.js';
+
+const pageSize = 50;
+
+export class BansView {
+    constructor(place, api) {
+        this.pages = new PagedSection('Banned now', {
+            first: 'First', further: 'Further', none: 'No id is banned.',
+            read: async after => {
+                const { data: { bans, next } } = await api().ask('GET', 'bans', { query: { limit: pageSize, after } });
+                return { entries: bans, next };
+            },
+            entryOf: ({ id, until, level }) => element('li', {}, linkTo(id),
+                element('span', {}, `until ${time(until)} (${distance(until)})`), element('span', { class: 'hint' }, `ban number ${level}`)),
+        });
+        place.append(element('h2', { id: 'bans-title', tabindex: -1 }, 'Bans'), this.pages.place);
+    }
+
+    show() {
+        return this.pages.show();
+    }
+
+    clear() {
+        this.pages.clear();
+    }
+}
