@@ -60,6 +60,14 @@ subtest 'usage' => sub {
     is $tollgate->run('usage', 'nobody')->{status}, 3, 'an id that is unknown';
     $redis->cmd('HSET', "${prefix}quota:{u}:api", 'junk', 1, 'x.count', 1, '0.count', 1, '99999999999999999999.count', 1, '86400.number', 'x');
     is $tollgate->run('usage', 'u')->{status}, 0, 'fields that make no sense do no harm';
+    like $tollgate->run(qw(key reset u))->{err}, qr/it is not known which tables count the id/, 'reset needs the tables of the gateways';
+    $redis->cmd('HSET', "${prefix}plans", $_, '{"plans":{"p":{"rates":["5r/h"]}}}') for qw(api search);
+    my $reset = $tollgate->json(qw(key reset u));
+    is_deeply [map { $_->{used} } @{ $reset->{windows} }], [0, 0], '… begins the windows anew, and shows them';
+    is_deeply [grep { $redis->cmd('EXISTS', $_) } map { "${prefix}quota:{$_}:api" } qw(u u2)], ["${prefix}quota:{u2}:api"], '… those of no other id';
+    like $tollgate->run('audit', 'u')->{out}, qr/ reset +u +-\n\z/, '… and is in the audit';
+    is $tollgate->run(qw(key reset nobody))->{status}, 3, '… of an id that is unknown';
+    $redis->cmd('DEL', "${prefix}plans");
 };
 
 subtest 'ban' => sub {

@@ -25,7 +25,7 @@ sub learn {
     my $help = Command->new->run(@path, '--help')->{out};
     my ($commands) = $help =~ /^Subcommands:\n((?:  .*\n)+)/m;
     return push @leaves, "@path" unless $commands;
-    learn(@path, $_) for $commands =~ /^  (\w+)/mg;
+    learn(@path, $_) for $commands =~ /^  (\S+)/mg;
 }
 learn();
 
@@ -69,6 +69,7 @@ for my $user (sort keys %users) {
             $does->(qw(ban lift a));
             $does->(qw(usage a));
             $does->(qw(usage a --history));
+            $does->(qw(key reset a)) if $published;    # it needs the plan tables
             $does->(qw(export usage));
             like $does->(qw(top --count 1 --interval 100ms --budget 10))->{out}, qr/sample: the busiest \d+ ids found so far, /, '… a sample';
             $does->(qw(key revoke --yes), $_) for qw(a b);

@@ -57,6 +57,11 @@ constexpr std::string_view kRevokeNote =
     "The ban of the id is removed too. The usage of its quotas remains until the windows end, and "
     "its history as long as the plan table keeps it.";
 
+constexpr std::string_view kResetNote =
+    "The windows of all plan tables begin with their whole limits. Nodes are asked to return their "
+    "leases before; a lease that is not returned within 300 ms can still be used. What was granted "
+    "today remains in the history. The ban, the strikes and the counts of values remain.";
+
 constexpr std::string_view kReindexNote =
     "All operations keep the index, which `key list --name` uses. Rebuild it after another program "
     "has written keys to Redis. Operations may run at the same time.";
@@ -262,6 +267,8 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
     add_key_options(add_id_command(key, "set", "Change a key", line, set_key), line, false);
     add_id_command(key, "disable", "Disable a key until it is enabled again", line, disable_key);
     add_id_command(key, "enable", "Enable a disabled key", line, enable_key);
+    add_note(add_id_command(key, "reset", "Begin the windows of an id anew", line, reset_usage),
+             kResetNote);
     CLI::App& revoke =
         add_id_command(key, "revoke", "Remove an id and its keys permanently", line, revoke_key);
     revoke.add_flag("--yes", line.confirmed, "Do not ask; required without a terminal");

@@ -18,6 +18,7 @@ void disable_key(RedisSession& session, const CommandLine& line);
 void enable_key(RedisSession& session, const CommandLine& line);
 void revoke_key(RedisSession& session, const CommandLine& line);
 void rotate_key(RedisSession& session, const CommandLine& line);
+void reset_usage(RedisSession& session, const CommandLine& line);
 void reindex_keys(RedisSession& session, const CommandLine& line);
 void show_ban(RedisSession& session, const CommandLine& line);
 void list_bans(RedisSession& session, const CommandLine& line);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/keys/audit_log.hpp"
 #include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/terminal/render.hpp"
@@ -11,6 +12,7 @@
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/known_id.hpp"
+#include "module/management/operations.hpp"
 
 namespace tollgate::cli {
 
@@ -74,9 +76,9 @@ management::CountingTables search_tables(RedisSession& session, const std::strin
     return {.known = {}, .found = {found.begin(), found.end()}, .complete = is_complete};
 }
 
-void warn_without_tables(const RedisSession& session, const std::string& consequence) {
-    warn("no gateway has published its plan tables with the prefix \"" + session.prefix() +
-         "\": " + consequence);
+std::string without_tables(const RedisSession& session, const std::string& consequence) {
+    return "no gateway has published its plan tables with the prefix \"" + session.prefix() +
+           "\": " + consequence;
 }
 
 /// The published plan tables. Warns if there are none: it is then not known which tables keep a
@@ -84,7 +86,7 @@ void warn_without_tables(const RedisSession& session, const std::string& consequ
 std::vector<PlanTable> tables_with_history(RedisSession& session) {
     auto tables = read_tables(session);
     if (tables.empty()) {
-        warn_without_tables(session, "the last day of an id may be missing");
+        warn(without_tables(session, "the last day of an id may be missing"));
     }
     return tables;
 }
@@ -116,6 +118,20 @@ std::string line_of(Format format, const std::string& id, const management::DayU
 
 }  // namespace
 
+void reset_usage(RedisSession& session, const CommandLine& line) {
+    const auto tables = read_tables(session);
+    if (tables.empty()) {
+        throw Failure(ExitStatus::kRedis,
+                      without_tables(session, "it is not known which tables count the id"));
+    }
+    complete(management::require_known_id(session, session.keys(), line.id,
+                                          management::known_tables(tables)));
+    const management::Caller caller{session, session.keys(), user_at_host()};
+    warn_unless_kept(line.id, complete(management::reset_usage_of(
+                                  caller, line.id, management::known_tables(tables))));
+    show_usage(session, line);
+}
+
 void show_usage(RedisSession& session, const CommandLine& line) {
     if (line.history) {
         show_history(session, line);
@@ -128,11 +144,11 @@ void show_usage(RedisSession& session, const CommandLine& line) {
         complete(management::read_usage(session, session.keys(), line.id, std::move(counting)));
     require_print(render_usage(line.format(), usage));
     if (tables.empty()) {
-        warn_without_tables(session,
+        warn(without_tables(session,
                             usage.complete
                                 ? "the limits of plans are unknown"
                                 : "the limits of plans are unknown, and only a part of Redis was "
-                                  "searched for counts");
+                                  "searched for counts"));
     }
     if (!usage.keys.keys.empty()) {
         warn_about(tables, usage.keys.keys.front().record);
