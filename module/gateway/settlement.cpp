@@ -31,6 +31,13 @@ constexpr SteadyTime kLastSettlement{2000};
 constexpr std::size_t kMostQuotasVisited = 256;
 constexpr std::size_t kMostSettled = 64;
 
+/// Whether the quota has to be settled also if its lease is not recalled.
+bool needs_settling(const QuotaCache::Held& held, const PlanTable& table, SteadyTime now) {
+    const Period shortest = WindowLayout::period_of(held.layout.periods.front());
+    return held.has_report ||
+           tollgate::needs_settling(held.state, lease_horizon(shortest, table.lease_time), now);
+}
+
 }  // namespace
 
 Settlement::Settlement(EngineContext& context, AcquireBatcher& acquires, Slices& slices)
@@ -97,19 +104,39 @@ void Settlement::recall(std::string_view counter) noexcept {
     });
 }
 
-/// Copies some held quotas of this Redis, and adds what it has visited to `visited`. True if they
-/// are the last of all stripes.
-bool Settlement::visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited) {
+/// Copies those of some held quotas that may have to be settled or dropped, and adds what it has
+/// visited to `visited`. True if they are the last of all stripes.
+bool Settlement::visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited,
+                              Which which, SteadyTime now) {
     const LockedStripe stripe(context_.zone(), StripeNumber{stripe_});
     const bool is_last = stripe.quotas().visit_held(cursor_, [&](const QuotaCache::Held& held) {
         ++visited;
-        if (is_ours(held)) {
+        if (is_ours(held) && may_be_due(held, which, now)) {
             found.push_back(held);
         }
         return true;
     });
     stripe_ = is_last ? (stripe_ + 1) % context_.zone().stripes() : stripe_;
     return is_last && stripe_ == 0;
+}
+
+/// False for most held quotas: their leases are in use. The stripe is locked, so neither Redis's
+/// clock nor the record of the key can be read.
+bool Settlement::may_be_due(const QuotaCache::Held& held, Which which, SteadyTime now) const {
+    const PlanTable* const table = table_of(held);
+    if (table == nullptr) {
+        return true;
+    }
+    if (which == Which::kLeft) {
+        return std::ranges::find(left_, held.table) != left_.end();
+    }
+    return needs_settling(held, *table, now) || last_recall(held) != SteadyTime{};
+}
+
+/// When the lease of the quota was last recalled; 0: never.
+SteadyTime Settlement::last_recall(const QuotaCache::Held& held) const {
+    return held.state.lease > 0 ? context_.zone().last_recall(held.redis, held.id, held.value)
+                                : SteadyTime{};
 }
 
 /// Whether this engine settles or drops the quota. One engine drops those of the Redis that the
@@ -155,26 +182,17 @@ std::string Settlement::find_id(std::uint64_t api_key, const IdHash& id) const {
 }
 
 /// Nothing if the quota need not be settled now, or cannot be.
-std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, Which which,
-                                               ExactSteadyTime now) const {
-    const bool is_cluster = context_.settings().is_cluster;
-    std::string id = is_cluster ? find_id(held.api_key, held.id) : std::string();
+std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, const PlanTable& table,
+                                               Which which, ExactSteadyTime now) const {
+    std::string id = find_id(held.api_key, held.id);
     const redis::Slot slot = context_.slot_of(id);
     const ClockBounds bounds = context_.clock_bounds(slot, now);
-    if (which == Which::kLeft && std::ranges::find(left_, held.table) == left_.end()) {
-        return std::nullopt;
-    }
-    const bool is_recalled =
-        held.state.lease > 0 &&
-        tollgate::is_recalled(Period::of_code(held.layout.periods.front()),
-                              context_.zone().last_recall(held.redis, held.id, held.value), bounds);
-    const bool is_due = which == Which::kLeft || held.has_report || is_recalled ||
-                        needs_settling(held.state, horizon_of(held), bounds);
+    const bool is_recalled = tollgate::is_recalled(Period::of_code(held.layout.periods.front()),
+                                                   last_recall(held), bounds);
+    const bool is_due =
+        which == Which::kLeft || is_recalled || needs_settling(held, table, bounds.steady);
     if (!is_due || !context_.transport().is_reachable(slot)) {
         return std::nullopt;
-    }
-    if (!is_cluster) {
-        id = find_id(held.api_key, held.id);
     }
     return Due{held, std::move(id), is_recalled, held.has_ended(bounds.earliest)};
 }
@@ -188,11 +206,12 @@ bool Settlement::settle(Which which) {
     bool is_complete = false;
     while (!is_complete && visited < kMostQuotasVisited && settled < kMostSettled) {
         found.clear();
-        is_complete = visit_stripe(found, visited);
+        is_complete = visit_stripe(found, visited, which, std::chrono::floor<SteadyTime>(now));
         for (const QuotaCache::Held& held : found) {
-            if (table_of(held) == nullptr) {
+            const PlanTable* const table = table_of(held);
+            if (table == nullptr) {
                 drop_if_left(held);
-            } else if (const auto one = due(held, which, now)) {
+            } else if (const auto one = due(held, *table, which, now)) {
                 settle(*one, which);
                 ++settled;
             }
@@ -281,13 +300,6 @@ const PlanTable* Settlement::table_of(const QuotaCache::Held& held) const {
         return is_own && one.redis == held.redis && name_hash(one.table->name) == held.table;
     });
     return served == tables.end() ? nullptr : served->table;
-}
-
-/// See lease_horizon.
-std::chrono::milliseconds Settlement::horizon_of(const QuotaCache::Held& held) const {
-    const PlanTable* const table = table_of(held);
-    return lease_horizon(WindowLayout::period_of(held.layout.periods.front()),
-                         table == nullptr ? kLeaseTime : table->lease_time);
 }
 
 /// Whether no other worker serves this table of the engine's Redis.

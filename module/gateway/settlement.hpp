@@ -63,8 +63,12 @@ class Settlement : private Pinned {
     void on_timer();
     bool may_reach_redis() const;
     bool claim_turn();
-    bool visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited);
-    std::optional<Due> due(const QuotaCache::Held& held, Which which, ExactSteadyTime now) const;
+    bool visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited, Which which,
+                      SteadyTime now);
+    bool may_be_due(const QuotaCache::Held& held, Which which, SteadyTime now) const;
+    SteadyTime last_recall(const QuotaCache::Held& held) const;
+    std::optional<Due> due(const QuotaCache::Held& held, const PlanTable& table, Which which,
+                           ExactSteadyTime now) const;
     std::string find_id(std::uint64_t api_key, const IdHash& id) const;
     bool settle(Which which);
     void settle(const Due& due, Which which);
@@ -75,7 +79,6 @@ class Settlement : private Pinned {
     bool may_be_used(const QuotaCache::Held& held) const;
     std::shared_ptr<const Quotas> quotas_of(const QuotaCache::Held& held);
     const PlanTable* table_of(const QuotaCache::Held& held) const;
-    std::chrono::milliseconds horizon_of(const QuotaCache::Held& held) const;
 
     EngineContext& context_;
     AcquireBatcher& acquires_;

@@ -201,9 +201,9 @@ void end_lease_call(QuotaState& state, bool wanted_lease) {
     }
 }
 
-bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, const ClockBounds& now) {
+bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, SteadyTime now) {
     const SteadyTime idle = idle_after(horizon);
-    return state.arrivals.last + idle <= now.steady || state.asked + kOldAfter * idle <= now.steady;
+    return state.arrivals.last + idle <= now || state.asked + kOldAfter * idle <= now;
 }
 
 bool are_same(const QuotaState& state, std::span<const WindowCount> counts) {

@@ -35,8 +35,7 @@ void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acqui
 
 /// Whether an acquire is due although no request comes: units are owed or in a report, or a lease
 /// is idle (see is_idle).
-bool needs_settling(const QuotaState& state, std::chrono::milliseconds horizon,
-                    const ClockBounds& now);
+bool needs_settling(const QuotaState& state, std::chrono::milliseconds horizon, SteadyTime now);
 
 /// The units that are lost with a state: its lease, owed units and report.
 UnitCounts lost_with(const QuotaState& state, const TableQuota& quota);

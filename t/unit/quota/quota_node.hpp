@@ -84,7 +84,7 @@ struct Node {
     }
     bool needs_settling() const {
         for (std::size_t i = 0; i < states.size(); ++i) {
-            if (tollgate::needs_settling(states[i], lease_horizon(quotas[i]), moment())) {
+            if (tollgate::needs_settling(states[i], lease_horizon(quotas[i]), moment().steady)) {
                 return true;
             }
         }
