@@ -110,6 +110,7 @@ void Admission::go_on(Authenticator::Result result, ExactSteadyTime now) {
         case Authenticator::Result::kLookup: {
             const KeyDigest& digest = authenticator_.key().digest;
             if (engine().transport().is_reachable(engine().slot_of(digest))) {
+                authenticator_.forget_known();
                 engine().lookups().submit(*this, digest, authenticator_.priority());
             } else {
                 apply_failure_policy();

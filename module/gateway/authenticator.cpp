@@ -47,6 +47,7 @@ Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTim
             if (is_trusted_) {
                 note_use(*known, now);
             }
+            known_ = known;
             return Result::kLookup;
         }
     }
@@ -208,7 +209,7 @@ Authenticator::Result Authenticator::find_in_zone(Record& record) {
 }
 
 /// The record was just found in the zone: the next request with this token needs neither SHA-256
-/// nor the zone for it. Throws std::bad_alloc.
+/// nor the zone for it. The caller notes the use of the key. Throws std::bad_alloc.
 void Authenticator::remember(const TokenHash& token, const Record& record) {
     const auto quotas = tables_.quotas_of(*record);
     if (!quotas || quotas->empty()) {
@@ -226,6 +227,7 @@ void Authenticator::remember(const TokenHash& token, const Record& record) {
              .checked = checked_,
              .touched = now,
              .used = now,
+             .use_noted_until = engine().uses().end_of_minute(),
              .slice = {},
              .refusal = {}};
 }

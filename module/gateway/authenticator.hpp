@@ -44,8 +44,9 @@ class Authenticator {
     bool is_trusted() const { return is_trusted_; }
     /// Of the look-up. A key of priority kUnknown may be made up.
     KeyLookups::Priority priority() const { return priority_; }
-    /// The worker's entry of a key that find() found there; otherwise nullptr. Another request may
-    /// give the entry to another key: call forget_known() before the request waits.
+    /// The worker's entry of a key that find() found there, also if a look-up must tell but Redis
+    /// is unreachable; otherwise nullptr. Another request may give the entry to another key: call
+    /// forget_known() before the request waits.
     KnownKey* known() const { return known_; }
     void forget_known() noexcept { known_ = nullptr; }
     /// The request is decided with this entry of the same key, which is that of its values.
