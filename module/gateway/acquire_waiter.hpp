@@ -33,7 +33,7 @@ struct Decision {
     bool is_alone = false;   ///< while Redis is unreachable
     /// The windows that count the request: see settle_cost. Empty unless it is granted, and its
     /// cost is settled.
-    std::vector<WindowCount> counting{};
+    WindowCounts counting{};
 };
 
 /// Waits for the quotas of one request. May be destroyed at any time; no callback follows.

@@ -31,7 +31,7 @@ struct Outcome {
     /// The units that the request takes if it is granted; empty if its quotas were not chosen. When
     /// its cost is settled, the units that it has used.
     std::optional<std::int64_t> cost;
-    std::vector<WindowCount> counting{};  ///< see Decision; empty when the cost is settled
+    WindowCounts counting{};  ///< see Decision; empty when the cost is settled
 
     /// The record of the key; an empty one if it is not authenticated.
     const KeyRecord& key() const {

@@ -66,9 +66,9 @@ struct Acquired {
     std::int64_t granted = 0;
     std::int64_t limited = 0;
     std::int64_t lease = 0;
-    Instant banned_until{};              ///< 0: not banned
-    std::int64_t strikes = 0;            ///< counted now, within the ban policy's time
-    std::vector<WindowCount> windows{};  ///< afterwards, with the lease; as `adjustments`
+    Instant banned_until{};    ///< 0: not banned
+    std::int64_t strikes = 0;  ///< counted now, within the ban policy's time
+    WindowCounts windows{};    ///< afterwards, with the lease; as `adjustments`
     /// For each table, if a further request would be refused. Empty if other nodes have no lease.
     std::vector<LeaseElsewhere> leased_elsewhere{};
 };

@@ -60,9 +60,9 @@ void settle_cost_of(QuotaState& state, const TableQuota& quota,
 
 }  // namespace
 
-std::vector<WindowCount> counting_windows(std::span<const QuotaState> states, const Quotas& quotas,
-                                          const ClockBounds& now) {
-    std::vector<WindowCount> windows;
+WindowCounts counting_windows(std::span<const QuotaState> states, const Quotas& quotas,
+                              const ClockBounds& now) {
+    WindowCounts windows;
     windows.reserve(window_count(quotas));
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {

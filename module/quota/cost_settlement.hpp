@@ -11,8 +11,8 @@ namespace tollgate {
 
 /// The windows that count the units of a request, of all tables, in the order of
 /// Acquire::adjustments. The request was granted just now from these states.
-std::vector<WindowCount> counting_windows(std::span<const QuotaState> states, const Quotas& quotas,
-                                          const ClockBounds& now);
+WindowCounts counting_windows(std::span<const QuotaState> states, const Quotas& quotas,
+                              const ClockBounds& now);
 
 /// Charges these units in addition, or refunds them if they are below 0, in the windows that count
 /// the request. A window that has ended meanwhile is not changed, unless it is a day of a history.

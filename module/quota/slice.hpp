@@ -48,7 +48,7 @@ class Slice {
     /// The windows to show after the last request that spend() granted. Throws std::bad_alloc.
     WindowStates windows() const;
     /// The windows that count the units, of all tables.
-    const std::vector<WindowCount>& counting() const { return counted_; }
+    const WindowCounts& counting() const { return counted_; }
     /// Redis's clock, as far as it was known when the slice was taken.
     ExactInstant redis_time(ExactSteadyTime now) const { return earliest_.at(now); }
 
@@ -97,9 +97,9 @@ class Slice {
     SteadyTime began_{};
     SteadyTime ends_{};
     EarliestTime earliest_;
-    std::vector<WindowState> shown_;    ///< before the first unit was spent
-    std::vector<WindowCount> counted_;  ///< the windows that count the units, of all tables
-    Instant counted_at_{};              ///< when Redis counted them
+    std::vector<WindowState> shown_;  ///< before the first unit was spent
+    WindowCounts counted_;            ///< the windows that count the units, of all tables
+    Instant counted_at_{};            ///< when Redis counted them
 };
 
 }  // namespace tollgate

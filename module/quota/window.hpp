@@ -63,6 +63,9 @@ struct WindowCount {
     bool operator==(const WindowCount&) const = default;
 };
 
+/// The counts of all windows of a quota.
+using WindowCounts = std::vector<WindowCount, SpareAllocator<WindowCount, kMaxWindows>>;
+
 /// The window that is current at `now`, given the last counted one. A window in the future is kept
 /// if it is the next one or starts within a minute: Redis's clock went back, at a failover. One
 /// that is further in the future was counted by a wrong clock and is dropped. The acquire script

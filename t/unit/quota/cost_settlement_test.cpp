@@ -43,7 +43,7 @@ class CostSettlement : public testing::Test {
 
     std::vector<QuotaState> states_{1};
     Quotas quotas_;
-    std::vector<WindowCount> counting_;
+    WindowCounts counting_;
 };
 
 TEST_F(CostSettlement, OwesTheDifferenceInEachWindow) {

@@ -207,7 +207,7 @@ TEST(ReadAcquired, ReadsEveryWindowInItsOrder) {
     EXPECT_EQ(acquired.limited, 3);
     EXPECT_EQ(acquired.lease, 0);
     EXPECT_EQ(acquired.banned_until, Instant{});
-    EXPECT_EQ(acquired.windows, (std::vector<WindowCount>{{11, 4, 0}, {0, 5, 0}, {12, 6, 2}}));
+    EXPECT_EQ(acquired.windows, (WindowCounts{{11, 4, 0}, {0, 5, 0}, {12, 6, 2}}));
 }
 
 TEST(ReadAcquired, ReadsLeasesBansAndErrors) {

@@ -240,7 +240,7 @@ TEST_F(AcquireScript, GrantsUntilAWindowIsExhausted) {
     auto acquired = decide(acquire);
     EXPECT_EQ(acquired.granted, 2);
     EXPECT_EQ(acquired.limited, 0);
-    EXPECT_EQ(acquired.windows, (std::vector<WindowCount>{{number(kHour), 2, 0}}));
+    EXPECT_EQ(acquired.windows, (WindowCounts{{number(kHour), 2, 0}}));
     EXPECT_GE(acquired.now, start_);
     EXPECT_LE(acquired.now, now());
     acquired = decide(acquire);
@@ -264,8 +264,7 @@ TEST_F(AcquireScript, CountsInEveryWindowOfEveryTable) {
     EXPECT_EQ(acquired.granted, 4);
     EXPECT_EQ(acquired.limited, 3);
     EXPECT_EQ(acquired.windows,
-              (std::vector<WindowCount>{
-                  {number(kHour), 4, 0}, {number(kDay), 4, 0}, {number(kDay), 4, 0}}));
+              (WindowCounts{{number(kHour), 4, 0}, {number(kDay), 4, 0}, {number(kDay), 4, 0}}));
     EXPECT_EQ(count(kHour), 4);
     EXPECT_EQ(count(kDay), 4);
     EXPECT_EQ(count(kDay, "search"), 4);
@@ -294,8 +293,7 @@ TEST_F(AcquireScript, BeginsANewWindow) {
     put(kHour, 1, 7);
     put(kDay, 0, 9);
     const auto acquired = decide(acquire_of({{10, kHour}, {100, kDay}}));
-    EXPECT_EQ(acquired.windows,
-              (std::vector<WindowCount>{{number(kHour), 1, 0}, {number(kDay), 10, 0}}));
+    EXPECT_EQ(acquired.windows, (WindowCounts{{number(kHour), 1, 0}, {number(kDay), 10, 0}}));
     EXPECT_EQ(field("360000.number"), std::to_string(number(kHour)));
     EXPECT_EQ(field("360000.previous"), "");
 }
