@@ -6,7 +6,6 @@
 
 #include "module/quota/bucket.hpp"
 #include "module/quota/lease.hpp"
-#include "module/quota/node_bucket.hpp"
 
 namespace tollgate {
 
@@ -55,26 +54,16 @@ bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBo
     return true;
 }
 
-WindowCount granted_in(const QuotaState& state, std::size_t window) {
-    const auto& [counted, owed, owed_previous] = state.windows[window];
-    WindowCount granted = counted;
-    granted.count += owed - state.lease;
-    granted.previous += owed_previous;
-    if (state.report) {
-        // The counts may already contain the report. Units that it returns must not count twice.
-        const Adjustment& sent = state.report->adjustments[window];
-        const std::int64_t units = std::max<std::int64_t>(sent.units, 0);
-        if (sent.number == counted.number) {
-            granted.count += units;
-            granted.previous += std::max<std::int64_t>(sent.previous, 0);
-        } else if (sent.number == counted.number - 1) {
-            granted.previous += units;
-        }
+void add_reported(const QuotaState& state, std::size_t window, WindowCount& granted) {
+    const Adjustment& sent = state.report->adjustments[window];
+    const std::int64_t number = state.windows[window].counted.number;
+    const std::int64_t units = std::max<std::int64_t>(sent.units, 0);
+    if (sent.number == number) {
+        granted.count += units;
+        granted.previous += std::max<std::int64_t>(sent.previous, 0);
+    } else if (sent.number == number - 1) {
+        granted.previous += units;
     }
-    // A Redis that has lost counts may have less than the lease.
-    granted.count = std::max<std::int64_t>(granted.count, 0);
-    granted.previous = std::max<std::int64_t>(granted.previous, 0);
-    return granted;
 }
 
 double share_part(const QuotaState& state, const TableQuota& quota) {
@@ -94,21 +83,13 @@ std::int64_t share_of(const QuotaState& state, const TableQuota& quota, std::int
         share_part(state, quota) * static_cast<double>(std::max<std::int64_t>(units, 0))));
 }
 
-std::int64_t left(const QuotaState& state, const TableQuota& quota, std::size_t window,
-                  Instant now) {
+std::int64_t left_of_share(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                           const WindowCount& granted, Instant now) {
     const Rate& rate = quota.rates[window];
-    if (rate.is_bucket()) {
-        return left_in_bucket(state, quota, window, now);
-    }
-    const WindowCount granted = granted_in(state, window);
-    const std::int64_t all = rate.requests - spent(granted, rate.period, quota.sliding, now);
-    if (state.nodes <= 1) {
-        return all;
-    }
     const WindowCount& counted = state.windows[window].counted;
     const std::int64_t share =
         share_of(state, quota, rate.requests - spent(counted, rate.period, quota.sliding, now));
-    return std::min(all, share - (granted.count - counted.count));
+    return share - (granted.count - counted.count);
 }
 
 bool is_exhausted(const QuotaState& state, const TableQuota& quota, std::int64_t cost,

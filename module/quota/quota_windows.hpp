@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
+#include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_state.hpp"
 
 // The windows of a quota: the current ones, and the units left in them.
@@ -19,8 +21,23 @@ void for_each_table(States states, const Quotas& quotas, Use use) {
 /// Whether all windows of Redis's last counts are certainly still the current ones.
 bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBounds& now);
 
+/// Adds what was reported of a window and is not acknowledged yet: Redis's last count may already
+/// contain it. Units that the report returns must not count twice.
+void add_reported(const QuotaState& state, std::size_t window, WindowCount& granted);
+
 /// What was granted in a window: Redis's last count and the owed units, without the lease.
-WindowCount granted_in(const QuotaState& state, std::size_t window);
+inline WindowCount granted_in(const QuotaState& state, std::size_t window) {
+    const auto& [counted, owed, owed_previous] = state.windows[window];
+    WindowCount granted{counted.number, counted.count + owed - state.lease,
+                        counted.previous + owed_previous};
+    if (state.report) {
+        add_reported(state, window, granted);
+    }
+    // A Redis that has lost counts may have less than the lease.
+    granted.count = std::max<std::int64_t>(granted.count, 0);
+    granted.previous = std::max<std::int64_t>(granted.previous, 0);
+    return granted;
+}
 
 /// The part of a quota that this node may grant alone: see share_of.
 double share_part(const QuotaState& state, const TableQuota& quota);
@@ -30,11 +47,24 @@ double share_part(const QuotaState& state, const TableQuota& quota);
 /// nodes, whichever is more. Rounded up.
 std::int64_t share_of(const QuotaState& state, const TableQuota& quota, std::int64_t units);
 
+/// What is left of this node's share of a window, in which this was granted.
+std::int64_t left_of_share(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                           const WindowCount& granted, Instant now);
+
 /// What is left of a window or bucket; below 0 if more was granted than the limit. In an outage
 /// (QuotaState::nodes), what is left of this node's share. Of a bucket, the node's share has this
 /// part of its rate, of its burst (at least one token) and of the debt that Redis knows.
-std::int64_t left(const QuotaState& state, const TableQuota& quota, std::size_t window,
-                  Instant now);
+inline std::int64_t left(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                         Instant now) {
+    const Rate& rate = quota.rates[window];
+    if (rate.is_bucket()) {
+        return left_in_bucket(state, quota, window, now);
+    }
+    const WindowCount granted = granted_in(state, window);
+    const std::int64_t all = rate.requests - spent(granted, rate.period, quota.sliding, now);
+    return state.nodes <= 1 ? all
+                            : std::min(all, left_of_share(state, quota, window, granted, now));
+}
 
 /// Whether any window has less than `cost` left.
 bool is_exhausted(const QuotaState& state, const TableQuota& quota, std::int64_t cost, Instant now);

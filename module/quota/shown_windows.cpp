@@ -1,7 +1,6 @@
 #include "module/quota/shown_windows.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "module/quota/bucket.hpp"
 #include "module/quota/lease.hpp"
@@ -80,43 +79,52 @@ WindowState bucket_state(const WindowCount& bucket, const Rate& rate, Instant no
                                 rest == 0 ? std::max<std::int64_t>(cost, 1) : rate.burst)};
 }
 
+/// Adds the windows of a table. A window is exhausted if it has less than the cost left beside
+/// `reserve`.
+void add_windows(WindowStates& windows, const QuotaState& state, const TableQuota& quota,
+                 Instant now, std::int64_t cost, bool refused, std::int64_t reserve) {
+    const std::size_t count = quota.rates.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const Rate& rate = quota.rates[i];
+        if (rate.requests == kNoLimit) {
+            continue;
+        }
+        const auto rest = std::max<std::int64_t>(left(state, quota, i, now), 0);
+        const bool exhausted = refused && rest - reserve < cost;
+        const ExactInstant reset = shown_reset(state, quota, i, now, cost, exhausted || rest == 0);
+        const bool returns =
+            exhausted && state.returns_until > now && may_be_returned(state, quota, i, reset);
+        windows.push_back({.rate = rate,
+                           .remaining = rest,
+                           .reset = reset,
+                           .exhausted = exhausted,
+                           .policy = quota.policies[i],
+                           .unit = quota.unit,
+                           .retry = returns ? state.returns_until : Instant{}});
+    }
+}
+
 }  // namespace
 
 WindowStates windows_of(std::span<const QuotaState> states, const Quotas& quotas,
                         const ClockBounds& now, std::int64_t cost, bool refused) {
     bool any_exhausted = false;
-    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        any_exhausted =
-            refused && (any_exhausted || is_exhausted(state, quota, cost, now.earliest));
-    });
+    if (refused) {
+        for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+            any_exhausted = any_exhausted || is_exhausted(state, quota, cost, now.earliest);
+        });
+    }
     WindowStates windows;
     windows.reserve(window_count(quotas));
     for_each_table(states, quotas, [&](const QuotaState& stored, const TableQuota& quota) {
         // If no window is exhausted, Redis refused because the node's lease holds the rest of one.
         const std::int64_t reserve = any_exhausted ? 0 : stored.lease;
-        std::optional<QuotaState> rolled;
-        if (!are_current(stored, quota, now)) {
-            roll_windows(rolled.emplace(stored), quota, now.earliest);
-        }
-        const QuotaState& state = rolled ? *rolled : stored;
-        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-            const Rate& rate = quota.rates[i];
-            if (rate.requests == kNoLimit) {
-                continue;
-            }
-            const auto rest = std::max<std::int64_t>(left(state, quota, i, now.earliest), 0);
-            const bool exhausted = refused && rest - reserve < cost;
-            const ExactInstant reset =
-                shown_reset(state, quota, i, now.earliest, cost, exhausted || rest == 0);
-            const bool returns = exhausted && state.returns_until > now.earliest &&
-                                 may_be_returned(state, quota, i, reset);
-            windows.push_back({.rate = rate,
-                               .remaining = rest,
-                               .reset = reset,
-                               .exhausted = exhausted,
-                               .policy = quota.policies[i],
-                               .unit = quota.unit,
-                               .retry = returns ? state.returns_until : Instant{}});
+        if (are_current(stored, quota, now)) {
+            add_windows(windows, stored, quota, now.earliest, cost, refused, reserve);
+        } else {
+            QuotaState rolled = stored;
+            roll_windows(rolled, quota, now.earliest);
+            add_windows(windows, rolled, quota, now.earliest, cost, refused, reserve);
         }
     });
     return windows;
