@@ -254,11 +254,14 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
             add_report_keys(call.keys, acquire, keys, context.node);
         }
     }
+    constexpr std::size_t kOfOthers = 128;
+    const Words& of_ids = ids.end();
+    call.arguments.reserve(kOfOthers + terms.words().bytes().size() + of_ids.bytes().size());
     call.arguments.add(terms.end());
     call.arguments.add(context.deadline.time_since_epoch().count());
     call.arguments.add(context.node);
     call.arguments.add(terms.words());
-    call.arguments.add(ids.end());
+    call.arguments.add(of_ids);
     return call;
 }
 

@@ -69,7 +69,13 @@ void Words::add_joined(std::span<const std::string_view> parts) {
 }
 
 void Words::add_number(std::int64_t number) {
-    add(Digits(number));
+    std::array<char, kLongestLine + kLongestNumber + 2> word;  // NOLINT(*-member-init): written
+    const Digits digits(number);
+    const std::string_view text = digits;
+    char* to = write_line(word.data(), '$', text.size());
+    to = std::copy(text.begin(), text.end(), to);
+    bytes_.append(word.data(), write_end_of_line(to));
+    ++size_;
 }
 
 void Words::add(const Words& words) {
