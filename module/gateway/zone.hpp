@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "module/gateway/environment.hpp"
 #include "module/gateway/settings.hpp"
@@ -80,7 +81,7 @@ class Zone : private Pinned {
     /// Adds a stripe with this memory; see StripeTables. Each process adds the same stripes before
     /// it uses the zone.
     void add_stripe(SharedStripe& shared, std::span<std::byte> tables, ZoneMutex& mutex) {
-        stripes_.emplace_back(shared, tables, mutex);
+        stripes_.push_back(std::make_unique<Stripe>(shared, tables, mutex));
     }
     std::size_t stripes() const { return stripes_.size(); }
 
@@ -163,7 +164,7 @@ class Zone : private Pinned {
     Changes changes_;
     Recalls recalls_;
     ZoneMutex& mutex_;
-    std::deque<Stripe> stripes_;
+    std::vector<std::unique_ptr<Stripe>> stripes_;
     LockStatistics* holds_ = nullptr;
 };
 
@@ -190,12 +191,12 @@ class LockedStripe {
   public:
     LockedStripe(Zone& zone, StripeNumber number) noexcept
         : number_(number),
-          stripe_(zone.stripes_[static_cast<std::size_t>(number)]),
+          stripe_(*zone.stripes_[static_cast<std::size_t>(number)]),
           lock_(stripe_.mutex, zone.holds_) {}
     /// Does not wait. For a second stripe: two workers could wait for each other.
     LockedStripe(Zone& zone, StripeNumber number, std::try_to_lock_t tag) noexcept
         : number_(number),
-          stripe_(zone.stripes_[static_cast<std::size_t>(number)]),
+          stripe_(*zone.stripes_[static_cast<std::size_t>(number)]),
           lock_(stripe_.mutex, zone.holds_, tag) {}
     /// Locks the stripe of this key, id or address.
     template <typename Owner>
