@@ -9,7 +9,6 @@
 
 #include "module/gateway/node_heartbeat.hpp"
 #include "module/redis/protocol/error_scope.hpp"
-#include "module/text/name_hash.hpp"
 
 namespace tollgate::gateway {
 
@@ -410,8 +409,7 @@ void Flights::recall(std::string_view id) noexcept {
         const IdHash hash = id_hash(id);
         for (const ServedTable& served : context_.tables()) {
             if (served.redis == redis) {
-                const auto& table = served.table->name;
-                return_unused({hash, redis, name_hash(table)}, id, table, true);
+                return_unused({hash, redis, served.id}, id, served.table->name, true);
             }
         }
     });

@@ -9,6 +9,7 @@
 
 #include "module/quota/plan.hpp"
 #include "module/redis/protocol/schema.hpp"
+#include "module/text/name_hash.hpp"
 
 namespace tollgate::gateway {
 
@@ -31,8 +32,13 @@ constexpr std::string_view name_of(FailurePolicy policy) {
 
 /// A plan table and the Redis that counts it. The table must outlive the engine.
 struct ServedTable {
+    /// The table has its name.
+    ServedTable(const PlanTable* served, std::uint32_t of)
+        : table(served), redis(of), id(name_hash(served->name)) {}
+
     const PlanTable* table;
     std::uint32_t redis;  ///< RedisSettings::name_hash
+    std::uint32_t id;     ///< TableQuota::table_id
 };
 
 /// The settings of a `tollgate_redis` that the engine uses.

@@ -11,7 +11,6 @@
 #include "module/gateway/slices.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/owed_units.hpp"
-#include "module/text/name_hash.hpp"
 
 namespace tollgate::gateway {
 
@@ -297,7 +296,7 @@ const PlanTable* Settlement::table_of(const QuotaCache::Held& held) const {
     // Another Redis, which the configuration no longer has, may have had a table of this name.
     const bool is_own = held.redis == context_.settings().name_hash;
     const auto served = std::ranges::find_if(tables, [&](const ServedTable& one) {
-        return is_own && one.redis == held.redis && name_hash(one.table->name) == held.table;
+        return is_own && one.redis == held.redis && one.id == held.table;
     });
     return served == tables.end() ? nullptr : served->table;
 }
@@ -320,9 +319,8 @@ void Settlement::shut_down() {
     context_.zone().workers().erase(worker.number(), worker.process());
     const std::uint32_t own = context_.settings().name_hash;
     for (const ServedTable& served : context_.tables()) {
-        const std::uint32_t table = name_hash(served.table->name);
-        if (served.redis == own && is_left(table)) {
-            left_.push_back(table);
+        if (served.redis == own && is_left(served.id)) {
+            left_.push_back(served.id);
         }
     }
     if (!left_.empty() && may_reach_redis()) {

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "module/text/name_hash.hpp"
-
 namespace tollgate::gateway {
 
 namespace {
@@ -86,8 +84,7 @@ std::size_t Zone::start_worker(const WorkerProcess& worker, std::span<const Serv
     const auto is_alive = [&](std::uint32_t process) { return worker.is_alive(process); };
     const LockedNode node(*this);
     for (const ServedTable& served : tables) {
-        node.table_workers().insert(served.redis, name_hash(served.table->name), worker.process(),
-                                    is_alive);
+        node.table_workers().insert(served.redis, served.id, worker.process(), is_alive);
     }
     return node.places().take(worker.process());
 }

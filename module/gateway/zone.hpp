@@ -122,7 +122,8 @@ class Zone : private Pinned {
     }
     /// The last recall of leases of an id or of this value: see Recalls::last. Needs no lock.
     SteadyTime last_recall(std::uint32_t redis, const IdHash& id, std::uint64_t value) const {
-        return std::max(recalls_.last(redis, id, 0), recalls_.last(redis, id, value));
+        const SteadyTime of_id = recalls_.last(redis, id, 0);
+        return value == 0 ? of_id : std::max(of_id, recalls_.last(redis, id, value));
     }
     /// The same for these quotas.
     SteadyTime last_recall(std::uint32_t redis, const IdHash& id, const Quotas& quotas) const;

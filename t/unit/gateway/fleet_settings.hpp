@@ -23,6 +23,7 @@ struct FleetSettings {
         table.lease_time = scenario.leases ? kLeaseTime : Milliseconds(0);
         redis.name = "main";
         redis.name_hash = name_hash(redis.name);
+        served.emplace_back(&table, redis.name_hash);
         redis.keys = redis::Keys("t:");
         redis.is_cluster = scenario.masters > 0;
         redis.key_cache = scenario.key_cache;
@@ -42,7 +43,7 @@ struct FleetSettings {
     RedisSettings redis;
     PlanTable table;
     std::vector<const PlanTable*> set{&table};
-    std::vector<ServedTable> served{{&table, name_hash("main")}};
+    std::vector<ServedTable> served;
 };
 
 }  // namespace tollgate::gateway
