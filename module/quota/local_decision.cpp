@@ -136,7 +136,8 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         // The lease of a table does not suffice. A table with room for its lease and this request
         // keeps its lease: units that are returned are lost if Redis's reply is lost.
-        if (is_exhausted(state, quota, state.lease + demand.cost, now.earliest)) {
+        if (state.lease > 0 &&
+            is_exhausted(state, quota, state.lease + demand.cost, now.earliest)) {
             return_lease(state, quota);
         }
         owe(state, quota, demand.cost, now);
