@@ -105,7 +105,7 @@ void add_adjustments(Words& ids, const Acquire& acquire) {
     }
 }
 
-/// The further arguments of an id; nothing if it has none.
+/// The further arguments of an id that has not only a lease.
 void add_further(Words& ids, const Acquire& acquire, bool adjusts, SteadyTime sent) {
     ids.add(adjusts ? 3 + acquire.quotas->size() + 3 * acquire.adjustments.size() : 2);
     ids.add(acquire.lease);
@@ -120,8 +120,8 @@ void add_further(Words& ids, const Acquire& acquire, bool adjusts, SteadyTime se
     }
 }
 
-/// The arguments of the ids. Ids that follow each other, are alike and have no further arguments
-/// share them.
+/// The arguments of the ids. Ids that follow each other and are alike share them, if they have no
+/// further ones, or only a lease each.
 class IdArguments {
   public:
     IdArguments(std::size_t ids, SteadyTime sent) : sent_(sent) {
@@ -131,20 +131,21 @@ class IdArguments {
 
     /// Adds an id, whose terms start at ARGV[terms].
     void add(const Acquire& acquire, std::size_t terms, bool adjusts) {
-        const bool has_further = adjusts || acquire.lease > 0 || acquire.strikes > 0;
-        if (alike_ && !has_further && terms == terms_ && acquire.count == count_) {
-            ++*alike_;
+        const bool has_further = adjusts || acquire.strikes > 0;
+        const Alike kind{terms, acquire.count, acquire.lease > 0};
+        if (has_further || kind != kind_) {
+            end_alike();
+            kind_ = kind;
+        }
+        if (has_further) {
+            words_.add(terms);
+            words_.add(acquire.count);
+            add_further(words_, acquire, adjusts, sent_);
             return;
         }
-        end_alike();
-        words_.add(terms);
-        words_.add(acquire.count);
-        if (has_further) {
-            add_further(words_, acquire, adjusts, sent_);
-        } else {
-            alike_ = 0;
-            terms_ = terms;
-            count_ = acquire.count;
+        ++alike_;
+        if (kind.has_lease) {
+            leases_.add(acquire.lease);
         }
     }
     /// All of them, after the last add().
@@ -154,18 +155,35 @@ class IdArguments {
     }
 
   private:
+    /// What alike ids have in common.
+    struct Alike {
+        std::size_t terms = 0;
+        std::int64_t count = 0;
+        bool has_lease = false;
+        bool operator==(const Alike&) const = default;
+    };
+
     void end_alike() {
-        if (alike_) {
-            words_.add(-*alike_);
-            alike_.reset();
+        if (alike_ == 0) {
+            return;
         }
+        words_.add(kind_.terms);
+        words_.add(kind_.count);
+        if (kind_.has_lease) {
+            words_.add(1);
+            words_.add(alike_);
+            words_.add(std::exchange(leases_, {}));
+        } else {
+            words_.add(1 - alike_);
+        }
+        alike_ = 0;
     }
 
     SteadyTime sent_;
     Words words_;
-    std::optional<std::int64_t> alike_;  ///< further ids that share the last arguments
-    std::size_t terms_ = 0;
-    std::int64_t count_ = 0;
+    Alike kind_;
+    std::int64_t alike_ = 0;  ///< ids of this kind that were not written yet
+    Words leases_;            ///< of them
 };
 
 void add_report_keys(Words& words, const Acquire& acquire, const Keys& keys,

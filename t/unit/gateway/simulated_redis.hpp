@@ -259,6 +259,15 @@ class SimulatedRedis {
             std::vector<Executed> found;
             for (std::size_t at = number_at(2); at < arguments_.size() + 2;) {
                 const std::int64_t further = integer_at(at + 2);
+                if (further == 1) {  // So many ids are alike, and each has a lease.
+                    const std::size_t ids = number_at(at + 3);
+                    for (std::size_t lease = at + 4; lease < at + 4 + ids; ++lease) {
+                        found.push_back(read_id(at));
+                        found.back().acquire.lease = integer_at(lease);
+                    }
+                    at += 4 + ids;
+                    continue;
+                }
                 // Below 0: so many ids that follow are alike.
                 for (std::int64_t ids = std::min<std::int64_t>(further, 0); ids <= 0; ++ids) {
                     found.push_back(read_id(at));
@@ -309,7 +318,7 @@ class SimulatedRedis {
             }
             EXPECT_TRUE(!has_history || keys_[history].ends_with("history:{" + one.id + "}"));
             const std::int64_t more = integer_at(at + 2);
-            if (more > 0) {
+            if (more > 1) {
                 one.acquire.lease = integer_at(at + 3);
                 read_strikes(at + 4, one.acquire);
             }

@@ -137,7 +137,14 @@ TEST(AcquireCall, GivesArgumentsOfAlikeIdsOnce) {
     EXPECT_EQ(call.keys.size(), 12);
     EXPECT_EQ(texts(call.arguments),
               (Texts{"25", "0", ""} + kTerms + Texts{"5", "7", "-2"} +
-               Texts{"5", "7", "2", "2", "0"} + Texts{"5", "7", "0"} + Texts{"5", "1", "0"}));
+               Texts{"5", "7", "1", "1", "2"} + Texts{"5", "7", "0"} + Texts{"5", "1", "0"}));
+    acquires[1].lease = 3;
+    acquires[2].lease = 4;
+    acquires[4].strikes = 1;
+    EXPECT_EQ(texts(acquire_call(acquires, Keys(""), {}).arguments),
+              (Texts{"25", "0", ""} + kTerms + Texts{"5", "7", "0"} +
+               Texts{"5", "7", "1", "3", "3", "4", "2"} + Texts{"5", "7", "2", "0", "1:0"} +
+               Texts{"5", "1", "0"}));
 }
 
 TEST(AcquireCall, IsTheSameWithKnownTerms) {
@@ -179,7 +186,7 @@ TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
     };
     EXPECT_EQ(rest(), Texts{"0"});
     acquire.lease = 4;
-    EXPECT_EQ(rest(), (Texts{"2", "4", "0"}));
+    EXPECT_EQ(rest(), (Texts{"1", "1", "4"}));
     acquire.lease = 0;
     acquire.strikes = 2;
     acquire.struck_since = -1500ms;

@@ -20,8 +20,9 @@
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides,
 --                      the previous count; of a bucket, those of the time, the debt and, if windows slide, any other
 --       ...      ids: the index in ARGV of its terms, the number of requests, and one of: 0; -N, if the next N ids have the
---                  same terms and number of requests, are not listed, and none of them has further arguments; or how many
---                  further arguments follow:
+--                  same terms and number of requests, are not listed, and none of them has further arguments; 1, a number N
+--                  and the units wanted as a lease by this id and by the next N - 1, which are alike, too; or how many
+--                  further arguments follow, at least 2:
 --                  the units wanted as a lease, and the strikes that are not counted yet, STRIKES:AGE, with the time since
 --                    the first of them in ms; or 0
 --                  optionally the number of its report keys and, per table: the number of the node's report, which is
@@ -308,8 +309,8 @@ end
 -- `keeps` is true if one of the tables keeps a history. `count` is the number of requests. `buckets` has by the index of
 -- its limit in ARGV the rate, the debt of a token and the debt of an empty bucket; nil if these terms have no bucket.
 local known, terms, cost, bans, first, tables, keeps, count, buckets
--- The number of ids that follow and are like the last one.
-local alike = 0
+-- The number of ids that follow and are like the last one; and whether each of them has an argument, its lease.
+local alike, leases = 0, false
 -- The most frequent terms are those of one table with two fixed windows, without bans and history. Of these, the names of
 -- the fields and the limits. number1 is nil for other terms.
 local number1, count1, number2, count2, limit1, limit2
@@ -344,6 +345,9 @@ while alike > 0 or id < ids_end do
     nth = nth + 1
     if alike > 0 then
         alike, plain = alike - 1, number1
+        if leases then
+            further, wanted = 1, ARGV[id] + 0
+        end
     else
         -- To convert a string to a number takes as long as about ten other operations. Therefore 1, the usual number of
         -- requests, is compared as a string; and terms are converted in place, once, because most ids share them.
@@ -405,12 +409,13 @@ while alike > 0 or id < ids_end do
         else
             further = more + 0
             if further < 0 then
-                alike, further, plain = -further, 0, number1
+                alike, leases, further, plain = -further, false, 0, number1
+            elseif further == 1 then
+                alike, leases, plain, id = ARGV[id] - 1, true, number1, id + 1
+                wanted = ARGV[id] + 0
             else
                 wanted = ARGV[id] + 0
-                if further == 2 and wanted > 0 and ARGV[id + 1] == '0' then
-                    plain = number1
-                elseif ARGV[id + 1] ~= '0' then
+                if ARGV[id + 1] ~= '0' then
                     pending, age = ARGV[id + 1]:match('(%d+):(%d+)')
                     pending, age = pending + 0, age + 0
                 end
