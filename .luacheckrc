@@ -2,5 +2,5 @@
 std = "lua51"
 max_line_length = 125
 globals = {"ARGV"}
-read_globals = {"KEYS", "redis", "struct", "ban_field", "lease_field", "kBanKey", "kEventsKey", "kQuotaKey",
-                "kRecallOf", "kRecalled", "kPlacesOf", "kReportNumber", "kSubjectUse"}
+read_globals = {"KEYS", "redis", "struct", "ban_field", "lease_field", "notice_field", "window_part", "kBanKey",
+                "kEventsKey", "kQuotaKey", "kRecallOf", "kRecalled", "kPlacesOf", "kReportNumber", "kSubjectUse"}

@@ -45,6 +45,7 @@ subtest 'accepted forms' => sub {
             ban              after=20 within=1m for=10m up_to=24h;
             default          free;
             history          90d;
+            notify           80% 100%;
         }
         tollgate_plans short redis=staging lease=50ms { plan free 1r/366d; ban after=1 within=1s for=2d; history 1d; }
 END

@@ -47,6 +47,11 @@ subtest 'names' => sub {
         for qw(0 3661d);
     mistake('history off', 'invalid time "off"', "$redis tollgate_plans api {\n plan free 5r/s;\n history off; # here\n }");
     mistake('history of two times', 'invalid number of arguments in "history" directive: it requires exactly one TIME', "$redis tollgate_plans api {\n plan free 5r/s;\n history 1d 2d; # here\n }");
+    mistake("notify $_", qr/a level of "notify" is 1% to 100%, not "\Q$_\E"/, "$redis tollgate_plans api {\n plan free 5r/s;\n notify $_; # here\n }")
+        for qw(80 0% 101% 80.5% %);
+    mistake('notify without a level', 'invalid number of arguments in "notify" directive: it requires LEVEL...', "$redis tollgate_plans api {\n plan free 5r/s;\n notify; # here\n }");
+    mistake('a level twice', 'duplicate level "80%"', "$redis tollgate_plans api {\n plan free 5r/s;\n notify 80% 80%; # here\n }");
+    mistake('nine levels', '"notify" has at most 8 levels', "$redis tollgate_plans api {\n plan free 5r/s;\n notify 1% 2% 3% 4% 5% 6% 7% 8% 9%; # here\n }");
     mistake('two histories', '"history" directive is duplicate',
         "$redis tollgate_plans api {\n plan free 5r/s;\n history 1d;\n history 2d; # here\n }");
     mistake('a table that cannot be named', 'invalid name "off"', "$redis tollgate_plans off { # here\n plan free 5r/s; }");

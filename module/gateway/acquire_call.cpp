@@ -11,6 +11,7 @@
 #include "module/quota/plain_acquire.hpp"
 #include "module/quota/quota_windows.hpp"
 #include "module/quota/shown_windows.hpp"
+#include "module/redis/topology/slot_tag.hpp"
 
 namespace tollgate::gateway {
 
@@ -37,11 +38,18 @@ void AcquireCall::finish_idle() noexcept {
 }
 
 redis::Call AcquireCall::call() {
-    return redis::acquire_call(acquires_, context_.settings().keys,
+    const auto& settings = context_.settings();
+    std::string notices;
+    if (redis::have_notices(acquires_)) {
+        notices = settings.is_cluster ? settings.keys.notices_of(redis::slot_tag(slot_))
+                                      : settings.keys.notices();
+    }
+    return redis::acquire_call(acquires_, settings.keys,
                                {.node = batcher_.node_,
                                 .deadline = deadline_,
                                 .sent = std::chrono::floor<SteadyTime>(sent_),
-                                .terms = &batcher_.terms_});
+                                .terms = &batcher_.terms_,
+                                .notices = std::move(notices)});
 }
 
 /// As add(), for a group that needs nothing of the states.

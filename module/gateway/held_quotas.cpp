@@ -43,6 +43,18 @@ Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stri
     return held;
 }
 
+std::optional<TableQuota> with_limits(const PlanTable& table, const KeyRecord& record,
+                                      const TableQuota& counted) {
+    const CountedBy by = counted.value ? CountedBy::kValue : CountedBy::kId;
+    for (TableQuota& quota : quotas_in(table, record).value_or(Quotas{})) {
+        if (quota.by == by && layout_name(quota) == layout_name(counted)) {
+            quota.value = counted.value;
+            return std::move(quota);
+        }
+    }
+    return std::nullopt;
+}
+
 bool may_hold_quotas(std::span<const ServedTable> tables, Zone& zone, const LockedStripe& stripe,
                      std::uint32_t redis, const KeyCache::Found& found) {
     const StripeNumber number = zone.stripe_of(found.id);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "module/gateway/settings.hpp"
@@ -15,6 +16,11 @@ namespace tollgate::gateway {
 /// so the record must stay in the zone until they are settled. Throws std::bad_alloc.
 Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stripe,
                    std::uint32_t redis, const KeyCache::Found& found);
+
+/// The quota of a record in a table that is counted as this one, with the limits of the record's
+/// plan: a node stores none. Nothing if the plan has changed. Throws std::bad_alloc.
+std::optional<TableQuota> with_limits(const PlanTable& table, const KeyRecord& record,
+                                      const TableQuota& counted);
 
 /// Whether the id of this record may have such quotas. `stripe` is locked, and may be that of
 /// another id. Throws std::bad_alloc.

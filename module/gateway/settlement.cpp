@@ -253,7 +253,7 @@ void Settlement::settle_without_pass(const AcquireRequest& request) {
 void Settlement::settle(const Due& due, Which which) {
     const QuotaCache::Held& held = due.held;
     AcquireRequest request;
-    request.quotas = quotas_of(held);
+    request.quotas = quotas_of(due);
     if (due.id.empty() && due.has_ended) {
         drop(held);
     } else if (!due.id.empty()) {
@@ -266,8 +266,20 @@ void Settlement::settle(const Due& due, Which which) {
     }
 }
 
-/// The quotas of one table that are counted as the held one. The configuration has the table.
-std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held) {
+/// The quotas of one table that are counted as the held one. The configuration has the table. They
+/// have limits only if parts of these are noticed.
+std::shared_ptr<const Quotas> Settlement::quotas_of(const Due& due) {
+    const QuotaCache::Held& held = due.held;
+    const PlanTable* const table = table_of(held);
+    if (!table->notify.empty() && !due.id.empty()) {
+        Zone& zone = context_.zone();
+        const KeyRecord record = LockedStripe(zone, zone.stripe_of_key(held.api_key))
+                                     .keys()
+                                     .find_head(held.api_key, held.id);
+        if (auto noticed = with_limits(*table, record, held.quota(table->name))) {
+            return std::make_shared<const Quotas>(Quotas{*std::move(noticed)});
+        }
+    }
     const auto is_same = [&](const auto& known) {
         const TableQuota& quota = known->front();
         return quota.table_id == held.table && quota.value.number() == held.value &&
@@ -277,7 +289,6 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const QuotaCache::Held& held
     if (known != quotas_.end()) {
         return *known;
     }
-    const PlanTable* const table = table_of(held);
     constexpr std::size_t kMostKnown = 256;
     if (quotas_.size() == kMostKnown) {
         quotas_.clear();

@@ -77,7 +77,7 @@ class Settlement : private Pinned {
     void drop_if_left(const QuotaCache::Held& held);
     void drop(const QuotaCache::Held& held);
     bool may_be_used(const QuotaCache::Held& held) const;
-    std::shared_ptr<const Quotas> quotas_of(const QuotaCache::Held& held);
+    std::shared_ptr<const Quotas> quotas_of(const Due& due);
     const PlanTable* table_of(const QuotaCache::Held& held) const;
 
     EngineContext& context_;

@@ -92,6 +92,28 @@ std::chrono::days parse_history(std::string_view text) {
     return time;
 }
 
+std::vector<std::int64_t> parse_notify(std::span<const std::string_view> words) {
+    constexpr std::int64_t kHighest = 100;
+    std::vector<std::int64_t> levels;
+    for (const auto word : words) {
+        const auto level = word.ends_with('%')
+                               ? parse_whole_number(word.substr(0, word.size() - 1), 1, kHighest)
+                               : std::nullopt;
+        if (!level) {
+            throw ParseError("a level of \"notify\" is 1% to 100%, not " + in_quotes(word));
+        }
+        if (std::ranges::find(levels, *level) != levels.end()) {
+            throw ParseError("duplicate level " + in_quotes(word));
+        }
+        levels.push_back(*level);
+    }
+    if (levels.size() > kMostLevels) {
+        throw ParseError("\"notify\" has at most " + std::to_string(kMostLevels) + " levels");
+    }
+    std::ranges::sort(levels);
+    return levels;
+}
+
 BanPolicy parse_ban(std::span<const std::string_view> words) {
     BanPolicy ban;
     std::vector<std::string_view> seen;

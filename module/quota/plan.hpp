@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -51,6 +52,9 @@ constexpr std::string_view kDefaultQuotaUnit = kQuotaUnits.front();
 constexpr std::chrono::days kLeastHistory{1};
 constexpr std::chrono::days kMostHistory{3660};
 
+/// `notify`: the most levels.
+constexpr std::size_t kMostLevels = 8;
+
 /// A plan table, as `tollgate_plans` defines it. The names of its counters contain its name.
 struct PlanTable {
     std::string name;
@@ -71,6 +75,8 @@ struct PlanTable {
     /// `by=$variable`, without the `$`: each value of the variable has a counter for each id.
     /// Empty: an id has one counter.
     std::string variable{};
+    /// The levels of a window's count that are noticed, in per cent of its limit, ascending.
+    std::vector<std::int64_t> notify{};
     bool has_history() const { return history > std::chrono::days(0); }
     bool counts_values() const { return !variable.empty(); }
 
@@ -90,6 +96,10 @@ std::chrono::milliseconds parse_lease_time(std::string_view text);
 /// Reads the value of `history`: a time from kLeastHistory to kMostHistory, rounded up to days.
 /// Throws ParseError.
 std::chrono::days parse_history(std::string_view text);
+
+/// Reads the words after `notify`: up to kMostLevels different levels, from `1%` to `100%`. Returns
+/// them in ascending order. Throws ParseError.
+std::vector<std::int64_t> parse_notify(std::span<const std::string_view> words);
 
 /// Reads the words after `ban`: `after=`, `within=`, `for=` and optionally `up_to=` (default: 24
 /// hours, or the first ban if that is longer). Throws ParseError.

@@ -60,6 +60,8 @@ constexpr std::array kPlansDirectives{
                    [](PlanTable& t, Words words) { t.ban = parse_ban(words.subspan(1)); }},
     PlansDirective{"history", "TIME",
                    [](PlanTable& t, Words words) { t.history = parse_history(words[1]); }},
+    PlansDirective{"notify", "LEVEL...",
+                   [](PlanTable& t, Words words) { t.notify = parse_notify(words.subspan(1)); }},
 };
 
 }  // namespace

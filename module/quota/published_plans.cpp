@@ -35,6 +35,7 @@ class PublishedTableReader {
         table.default_plan = default_;
         table.history = history_;
         table.variable = variable_;
+        table.notify = notify_;
         return table;
     }
 
@@ -52,6 +53,8 @@ class PublishedTableReader {
             history_ = std::chrono::days(std::clamp<std::int64_t>(value, 0, kMostHistory.count()));
         } else if (auto* const plan = plan_with("in_flight")) {
             plan->in_flight = std::clamp<std::int64_t>(value, 0, kMostInFlight);
+        } else if (path_.size() == 2 && path_.front() == "notify" && path_.back() == kElement) {
+            notify_.push_back(value);
         }
         return is_ignored();
     }
@@ -180,6 +183,7 @@ class PublishedTableReader {
     std::string default_;
     std::string variable_;
     std::chrono::days history_{};
+    std::vector<std::int64_t> notify_;
 };
 
 void write_plan(JsonWriter& json, const Plan& plan) {
@@ -220,6 +224,13 @@ void write_plans(JsonWriter& json, const PlanTable& table) {
     }
     if (table.counts_values()) {
         json.member("by", "$" + table.variable);
+    }
+    if (!table.notify.empty()) {
+        json.array("notify", [&] {
+            for (const auto level : table.notify) {
+                json.value(level);
+            }
+        });
     }
 }
 

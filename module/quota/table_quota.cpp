@@ -129,6 +129,14 @@ std::string layout_name(const TableQuota& quota) {
     return name.append(quota.sliding ? "-sliding" : "").append(is_small(quota) ? "" : "-large");
 }
 
+std::string noticed_levels(const PlanTable& table) {
+    std::string levels;
+    for (const auto level : table.notify) {
+        levels.append(levels.empty() ? "" : " ").append(std::to_string(level));
+    }
+    return levels;
+}
+
 std::size_t window_count(const Quotas& quotas) {
     std::size_t count = 0;
     for (const TableQuota& quota : quotas) {
@@ -171,6 +179,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         quota.sliding = plan->sliding;
         quota.in_flight = limits.in_flight;
         quota.by = table->counts_values() ? CountedBy::kValue : CountedBy::kId;
+        quota.notify = noticed_levels(*table);
         // Several tables may have a plan of this name; the table's name makes the policy unique.
         const std::string prefix = tables.size() > 1 ? table->name + "-" : "";
         quota.policies = policy_names(prefix + plan->name, quota.rates);

@@ -68,7 +68,9 @@ struct TableQuota {
     std::string in_flight_policy{};             ///< the policy name of that: `free-in-flight`
     std::optional<QuotaShape> shape{};          ///< if it is known: each request needs it
     CountedBy by = CountedBy::kId;
-    ValueDigest value{};  ///< with CountedBy::kValue, except in what choose_quotas returns
+    ValueDigest value{};   ///< with CountedBy::kValue, except in what choose_quotas returns
+    std::string notify{};  ///< PlanTable::notify: `80 100`; empty for none
+    bool has_notices() const { return !notify.empty(); }
     bool has_history() const { return history > std::chrono::days(0); }
     bool has_bucket() const { return !rates.empty() && rates.front().is_bucket(); }
 };
@@ -94,6 +96,9 @@ std::string layout_name(const TableQuota& quota);
 
 /// The quotas of a key in all tables that decide together.
 using Quotas = std::vector<TableQuota>;
+
+/// The levels of a table as TableQuota::notify has them.
+std::string noticed_levels(const PlanTable& table);
 
 /// How many windows they have in all.
 std::size_t window_count(const Quotas& quotas);

@@ -226,9 +226,13 @@ bool KeyCache::visit_record(std::uint64_t hash_of_key, const IdHash& id, Visit v
 }
 
 std::string KeyCache::find_id(std::uint64_t hash_of_key, const IdHash& id) const {
+    return find_head(hash_of_key, id).id;
+}
+
+KeyRecord KeyCache::find_head(std::uint64_t hash_of_key, const IdHash& id) const {
     Found found;
     visit_record(hash_of_key, id, [&](const auto& record) { record.unpack(found); });
-    return std::move(found.record.id);
+    return std::move(found.record);
 }
 
 bool KeyCache::has_id(std::uint64_t hash_of_key, const IdHash& id) const {

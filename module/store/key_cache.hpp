@@ -67,6 +67,8 @@ class KeyCache {
     /// Returns the id with this hash from the record of the key with this Key::hash; empty if there
     /// is no such record.
     std::string find_id(std::uint64_t hash_of_key, const IdHash& id) const;
+    /// The same record without its details; one without an id if there is none.
+    KeyRecord find_head(std::uint64_t hash_of_key, const IdHash& id) const;
     /// Whether find_id would find it.
     bool has_id(std::uint64_t hash_of_key, const IdHash& id) const;
 

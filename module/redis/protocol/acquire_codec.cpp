@@ -14,7 +14,8 @@ bool is_alike(const BanPolicy& a, const BanPolicy& b) {
 }
 
 bool is_counted_alike(const TableQuota& a, const TableQuota& b) {
-    return a.sliding == b.sliding && a.rates == b.rates && a.history == b.history;
+    return a.sliding == b.sliding && a.rates == b.rates && a.history == b.history &&
+           a.notify == b.notify;
 }
 
 /// Whether two acquires have the same terms, so that the script gets them only once.
@@ -49,7 +50,11 @@ std::int64_t script_length(Period period) {
 void add_table(Words& terms, const TableQuota& quota) {
     const auto windows = static_cast<std::int64_t>(quota.rates.size());
     terms.add(quota.sliding ? -windows : windows);
-    terms.add(quota.history.count());
+    if (quota.notify.empty()) {
+        terms.add(quota.history.count());
+    } else {
+        terms.add(std::to_string(quota.history.count()) + " " + quota.notify);
+    }
     for (const Rate& rate : quota.rates) {
         if (rate.is_bucket()) {
             terms.add(std::to_string(rate.burst) + ":" + std::to_string(token_debt(rate)));
@@ -249,6 +254,12 @@ const Words& KnownTerms::of(const Acquire& acquire) {
     return (known_[next_] = std::move(encoded)).words;
 }
 
+bool have_notices(std::span<const Acquire> acquires) {
+    return std::ranges::any_of(acquires, [](const Acquire& acquire) {
+        return std::ranges::any_of(*acquire.quotas, &TableQuota::has_notices);
+    });
+}
+
 Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
                   const AcquireContext& context) {
     constexpr std::size_t kOfAKey = 48;
@@ -275,6 +286,9 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
     constexpr std::size_t kOfOthers = 128;
     const Words& of_ids = ids.end();
     call.arguments.reserve(kOfOthers + terms.words().bytes().size() + of_ids.bytes().size());
+    if (!context.notices.empty()) {
+        call.keys.add(context.notices);
+    }
     call.arguments.add(terms.end());
     call.arguments.add(context.deadline.time_since_epoch().count());
     call.arguments.add(context.node);

@@ -39,7 +39,11 @@ struct AcquireContext {
     Instant deadline{};           ///< Redis rejects the call after this time of its clock; 0: never
     SteadyTime sent{};            ///< when the call is sent
     KnownTerms* terms = nullptr;  ///< of earlier calls; may be nullptr
+    std::string notices{};        ///< the name of the stream of notices, if have_notices()
 };
+
+/// Whether a table of these acquires has levels that are noticed.
+bool have_notices(std::span<const Acquire> acquires);
 
 /// The call of acquire_script() for these acquires. The text of the script describes its arguments.
 Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,

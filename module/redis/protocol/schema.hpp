@@ -107,6 +107,16 @@ class Keys {
     std::string changes() const { return prefix_ + "changes"; }
     /// A stream: who did what to which id, see audit_field.
     std::string audit() const { return prefix_ + "audit"; }
+    /// A stream: what the holders of keys are to be told, see notice_field.
+    std::string notices() const { return prefix_ + "notices"; }
+    /// The same in a cluster, whose scripts reach one slot only: the notices of the ids in the slot
+    /// with this slot_tag, until `tollgate notify` moves them to notices().
+    std::string notices_of(std::string_view tag) const { return tagged("notices:", tag); }
+    /// A string: the last notice about the expiry of a key, EXPIRES:LEVEL. It expires
+    /// with the key.
+    std::string noticed(std::string_view digest) const {
+        return prefix_ + "noticed:" + std::string(digest);
+    }
     /// A channel: the id or digest of a changed record.
     std::string events() const { return prefix_ + std::string(kEventsKey); }
 
@@ -177,7 +187,24 @@ inline constexpr std::string_view kPrevious =
 /// Of a bucket, see bucket.hpp: what it lacks to be full, and when, in us of Redis's clock.
 inline constexpr std::string_view kDebt = "debt";
 inline constexpr std::string_view kTime = "time";
+/// The last notice, NUMBER:LEVEL: of which window, and the level that it had reached.
+inline constexpr std::string_view kNoticed = "noticed";
 }  // namespace window_part
+
+/// Fields of an entry of the stream `notices`. All but the id and the level belong to the kind.
+namespace notice_field {
+inline constexpr std::string_view kId = "id";
+/// In per cent of the limit of a window; of a key, the days that it is still valid.
+inline constexpr std::string_view kLevel = "level";
+inline constexpr std::string_view kTable = "table";  ///< of a window; a key has none
+inline constexpr std::string_view kValue = "value";  ///< of `by=$variable`: ValueDigest; else empty
+inline constexpr std::string_view kPeriod = "period";    ///< see stored_period
+inline constexpr std::string_view kNumber = "number";    ///< of the window
+inline constexpr std::string_view kLimit = "limit";      ///< its limit then
+inline constexpr std::string_view kUsed = "used";        ///< the units counted then
+inline constexpr std::string_view kDigest = "digest";    ///< of a key
+inline constexpr std::string_view kExpires = "expires";  ///< of a key: a Unix time
+}  // namespace notice_field
 
 /// The parts of the name of a window's field, for example `60.count`, without an allocation.
 /// `period` is as stored_period writes it.

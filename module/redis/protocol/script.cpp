@@ -35,7 +35,16 @@ const Script& acquire_script() {
            {"lease_field.kNode", lease_field::kNode},
            {"lease_field.kTime", lease_field::kTime},
            {"lease_field.kOfOther", lease_field::kOfOther},
-           {"lease_field.kRecalled", lease_field::kRecalled}});
+           {"lease_field.kRecalled", lease_field::kRecalled},
+           {"notice_field.kId", notice_field::kId},
+           {"notice_field.kLevel", notice_field::kLevel},
+           {"notice_field.kTable", notice_field::kTable},
+           {"notice_field.kValue", notice_field::kValue},
+           {"notice_field.kPeriod", notice_field::kPeriod},
+           {"notice_field.kNumber", notice_field::kNumber},
+           {"notice_field.kLimit", notice_field::kLimit},
+           {"notice_field.kUsed", notice_field::kUsed},
+           {"window_part.kNoticed", window_part::kNoticed}});
     return script;
 }
 

@@ -86,6 +86,22 @@ TEST(PlanDirectives, BudgetsOfAddressesMayBeShared) {
     }
 }
 
+TEST(PlanDirectives, NoticesLevels) {
+    PlanTable table;
+    set_plans_directive(table, DirectiveWords{"notify", "100%", "80%", "1%"});
+    EXPECT_EQ(table.notify, (std::vector<std::int64_t>{1, 80, 100}));
+    for (const auto* level : {"80", "0%", "101%", "%", "-5%", "8.5%"}) {
+        PlanTable invalid;
+        EXPECT_THROW(set_plans_directive(invalid, DirectiveWords{"notify", level}), ParseError);
+    }
+    for (const DirectiveWords& words :
+         {DirectiveWords{"notify"}, DirectiveWords{"notify", "80%", "80%"},
+          DirectiveWords{"notify", "1%", "2%", "3%", "4%", "5%", "6%", "7%", "8%", "9%"}}) {
+        PlanTable invalid;
+        EXPECT_THROW(set_plans_directive(invalid, words), ParseError);
+    }
+}
+
 TEST(PlanDirectives, ChecksTheWholeTable) {
     PlanTable table;
     EXPECT_THROW(check_plan_table(table), ParseError);

@@ -62,6 +62,16 @@ TEST(PublishedPlans, TellsWhoseCounterATableHas) {
     EXPECT_EQ(read_published_table("users", R"({"plans":{},"by":"group"})")->variable, "");
 }
 
+TEST(PublishedPlans, TellsWhichLevelsATableNotices) {
+    PlanTable table;
+    table.plans = {{"free", Plan::Kind::kLimited, {{60, 60s}}, false}};
+    EXPECT_TRUE(read_published_table("api", write_published_table(table, {}))->notify.empty());
+    table.notify = {80, 100};
+    const std::string json = write_published_table(table, {});
+    EXPECT_NE(json.find(R"("notify":[80,100])"), std::string::npos) << json;
+    EXPECT_EQ(read_published_table("api", json)->notify, table.notify);
+}
+
 TEST(PublishedPlans, KeepsABurst) {
     PlanTable table;
     table.plans = {{"free", Plan::Kind::kLimited, {{10, 1s, 20}, {1000, 24h}}, false}};

@@ -113,6 +113,23 @@ TEST(AcquireCall, NamesTheHistory) {
     EXPECT_EQ(texts(call.arguments).size(), 3 + 2 * 19 + 2 * 3) << "other terms";
 }
 
+TEST(AcquireCall, NamesTheStreamOfNotices) {
+    TableQuota noticed = table("b", {{100, 60s}});
+    Acquire acquire;
+    acquire.id = "k1";
+    acquire.quotas = std::make_shared<const Quotas>(Quotas{noticed});
+    EXPECT_FALSE(have_notices(std::array{acquire}));
+    noticed.notify = "80 100";
+    Acquire other = acquire;
+    other.quotas = std::make_shared<const Quotas>(Quotas{noticed});
+    const std::array acquires{acquire, other};
+    EXPECT_TRUE(have_notices(acquires));
+    const auto call = acquire_call(acquires, Keys("p:"), {.node = {}, .notices = "p:notices"});
+    EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:b", "p:quota:{k1}:b", "p:notices"}));
+    const auto arguments = texts(call.arguments);
+    EXPECT_EQ(std::ranges::count(arguments, "0 80 100"), 1) << "other terms";
+}
+
 TEST(AcquireCall, GivesTermsOnce) {
     Acquire second = two_tables();
     second.id = "k2";

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "module/redis/topology/slot_tag.hpp"
+
 namespace tollgate::redis {
 namespace {
 
@@ -49,6 +51,13 @@ TEST(KeySlot, TakesAnyByte) {
         EXPECT_LT(key_slot(key), kSlots);
     }
     EXPECT_NE(crc16("\xff"), crc16("\x7f"));
+}
+
+TEST(SlotTag, HasItsSlot) {
+    for (Slot slot = 0; slot < kSlots; ++slot) {
+        ASSERT_EQ(key_slot("t:notices:{" + slot_tag(slot) + "}"), slot);
+        ASSERT_LE(slot_tag(slot).size(), 6U);
+    }
 }
 
 }  // namespace

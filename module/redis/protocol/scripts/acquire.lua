@@ -3,7 +3,8 @@
 --
 -- KEYS  for each id, one after the other: ban:{ID} if the id can be banned; history:{ID} if one of its tables keeps a
 --       history; one quota:{ID}:TABLE, or quota:{ID}:TABLE:VALUE, per table; and one report:{ID}:TABLE:NODE:LAYOUT, or
---       report:{ID}:TABLE:VALUE:NODE:LAYOUT, per table whose adjustments are a report
+--       report:{ID}:TABLE:VALUE:NODE:LAYOUT, per table whose adjustments are a report; after all ids the stream of notices,
+--       if one of their tables has levels
 -- ARGV  1        a token, which is returned
 --       2        the index in ARGV of the first id
 --       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none
@@ -14,7 +15,8 @@
 --                    the time within which they must occur, the first ban, the longest ban, in ms; 1: a refusal is a strike
 --                  the number of tables; per table:
 --                    the number of its windows, negative if they slide
---                    for how many days it keeps a history of its window of one day; or 0
+--                    for how many days it keeps a history of its window of one day, or 0; and after it, each with a
+--                      space before it, the levels that are noticed, in per cent of a limit, ascending
 --                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC; or, of a bucket,
 --                      BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides,
@@ -45,7 +47,8 @@
 -- of the previous window; for each bucket what it lacked to be full, and when (see quota/bucket.hpp); and the node that got
 -- the last lease, its time, the time of the last lease of any other node, and when the leases were last recalled. If the
 -- table keeps a history, the last day remains in this hash until an acquire of a later day moves its count to the hash of
--- the history. Adjustments of a day that was moved change the history.
+-- the history. Adjustments of a day that was moved change the history. If levels are noticed, it has for each window that
+-- reached one the number of the window and the highest level that has an entry in the stream.
 
 -- Each call allocates its functions, upvalues and tables again. Therefore one loop decides, and rare() has what few calls
 -- need. Tables begin with enough elements for one id, because growth allocates again. Comparisons and arithmetic replace
@@ -252,6 +255,50 @@ local function rare(which)
                 redis.call('PEXPIREAT', name, ends)
             end
         end
+    elseif which == 'notify' then
+        -- Appends an entry to the stream of notices for each level that a window has reached and that has no entry yet. What
+        -- Redis refuses is tried again by the next acquire. `levels` has those of a table by the index of its terms. The
+        -- terms of the first table are at `at`, its hash is KEYS[key + 1], and its windows follow reply[last].
+        return function(levels, at, tables, key, reply, last, now)
+            local function note(name, period, number, level, limit, used)
+                local id, of_table, value = name:match(kQuotaKey .. '{(.*)}:([^:]*):?(.*)')
+                local stream, text = KEYS[#KEYS], ('%.0f'):format(number)
+                local done = redis.pcall('XADD', stream, 'MAXLEN', '~', 100000, '*', notice_field.kId, id,
+                                         notice_field.kTable, of_table, notice_field.kValue, value,
+                                         notice_field.kPeriod, period, notice_field.kNumber, text,
+                                         notice_field.kLevel, level, notice_field.kLimit, limit, notice_field.kUsed, used)
+                if type(done) ~= 'table' then
+                    redis.pcall('PEXPIREAT', stream, now + 604800000)
+                    redis.pcall('HSET', name, period .. '.' .. window_part.kNoticed, text .. ':' .. level)
+                end
+            end
+            for t = 1, tables do
+                local windows, width = ARGV[at], 2
+                if windows < 0 then
+                    windows, width = -windows, 3
+                end
+                local fields, name = at + 2 + 2 * windows, KEYS[key + t]
+                for window = 0, windows - 1 do
+                    local limit, length = ARGV[at + 2 + 2 * window], ARGV[at + 3 + 2 * window]
+                    local number, used = reply[last + 1], reply[last + 2]
+                    if width == 3 and length > 0 then
+                        used = used + math.ceil(reply[last + 3] * math.max(0, math.min(1, number + 1 - now / length)))
+                    end
+                    if levels[at] and length >= 0 and used * 100 >= limit * levels[at][1] then
+                        local period = ARGV[fields + window * width]:match('[^.]*')
+                        local noticed = redis.pcall('HMGET', name, period .. '.' .. window_part.kNoticed)[1]
+                        local of, highest = tostring(noticed):match('^(%d+):(%d+)')
+                        for _, level in ipairs(levels[at]) do
+                            if used * 100 >= limit * level and not (tonumber(of) == number and level <= highest + 0) then
+                                note(name, period, number, level, limit, used)
+                            end
+                        end
+                    end
+                    last = last + width
+                end
+                at = fields + windows * width
+            end
+        end
     elseif which == 'expire' then
         -- Writes the number of the report that was applied to a table, and when its hash `name` expires. `at` is the
         -- index of its terms, `number` that of the longest window, `new` is true if this window is.
@@ -320,7 +367,9 @@ local current = {0, 0, 0, 0}
 -- The current calendar month, see rare(); nil until a window needs it.
 local month, month_ends
 -- Functions of rare(); nil until they are needed.
-local read_ban, strike, recall, adjust, add_to_history, expire, refill
+local read_ban, strike, recall, adjust, add_to_history, expire, refill, notify
+-- The levels of the tables that have some, by the index of their terms; nil if none has.
+local levels
 
 -- Per table of the current id: the values of HMGET, where the number of each window is replaced by whether it must be
 -- written, and the time of a bucket by the debt of a token. `fills` is the time in ms in which its buckets become full. If
@@ -368,7 +417,15 @@ while alike > 0 or id < ids_end do
                     windows, width = -windows, 3
                 end
                 if ARGV[at + 1] ~= '0' then
-                    ARGV[at + 1], keeps = ARGV[at + 1] + 0, true
+                    local days, noticed = tostring(ARGV[at + 1]):match('(%d+)(.*)')
+                    if noticed ~= '' then
+                        levels, notify = levels or {}, notify or rare('notify')
+                        levels[at] = {}
+                        for level in noticed:gmatch('%d+') do
+                            levels[at][#levels[at] + 1] = level + 0
+                        end
+                    end
+                    ARGV[at + 1], keeps = days == '0' and days or days + 0, keeps or days ~= '0'
                 end
                 for argument = at + 2, at + 2 * windows, 2 do
                     local length = ARGV[argument + 1] + 0
@@ -502,6 +559,9 @@ while alike > 0 or id < ids_end do
                         end
                         reply[size + 2], reply[size + 3] = current[1], units
                         reply[size + 4], reply[size + 5] = current[3], of_longest
+                        if levels then
+                            notify(levels, first, 1, key, reply, size + 1, now)
+                        end
                         size = size + 5
                     else
                         size = size + 1
@@ -778,6 +838,9 @@ while alike > 0 or id < ids_end do
             end
         end
 
+        if levels and not failure then
+            notify(levels, first, tables, key, reply, start, now)
+        end
         reply[size + 1] = granted
         if wanted > 0 then
             reply[size + 2] = lease
