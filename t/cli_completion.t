@@ -74,7 +74,7 @@ sub offers {
 }
 
 subtest 'bash' => sub {
-    is_deeply offers(''), [sort qw(key ban import export audit usage top simulate status doctor completion man)], 'commands';
+    is_deeply offers(''), [sort qw(key ban import export audit usage notify top simulate status doctor completion man)], 'commands';
     is_deeply offers('key', ''), [sort qw(issue import find list show set disable enable revoke reindex reset rotate)], 'their commands';
     is_deeply offers('key', 'is'), ['issue'], 'by their beginning';
     is_deeply offers('--redis', 'redis', ':', '//h', ':', '1/0', 'key', 'ro'), ['rotate'], 'behind a URL, as bash parts it';
@@ -149,7 +149,7 @@ subtest 'zsh' => sub {
     my $output = `zsh -n $build/completion/_tollgate 2>&1`;
     is $?, 0, 'the script is valid' or diag $output;
     my $commands = zsh_offers('tollgate ');
-    like $commands, qr/\b$_\b/, "it offers $_" for qw(key ban import export audit usage top simulate status doctor completion man);
+    like $commands, qr/\b$_\b/, "it offers $_" for qw(key ban import export audit usage notify top simulate status doctor completion man);
     like zsh_offers('tollgate key '), qr/\b$_\b/, "it offers key $_" for qw(rotate revoke);
     like zsh_offers('tollgate top --sort '), qr/refusals\s+requests/, 'values';
     like zsh_offers("tollgate simulate --plans $build/tollgate $build/tollg"), qr/tollgate\.1/, 'files';

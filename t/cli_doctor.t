@@ -6,6 +6,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use Command;
 use Digest::SHA qw(sha256_hex);
+use File::Temp ();
 use Gateway;
 use JSON::PP ();
 use Load;
@@ -139,6 +140,24 @@ subtest 'a cluster' => sub {
     $cluster->cmd('SREM', 'id:{c7}', sha256_hex($keys[6]));
     my @found = grep { /^records: / } findings($in_cluster);
     is_deeply \@found, ['records: gateways accept keys that no id lists: delete or restore "key:' . sha256_hex($keys[6]) . '"'], 'records of all masters';
+};
+
+subtest 'notices' => sub {
+    my $redis = RedisServer->start(conf => ['appendonly yes']);
+    my $noticing = Gateway->start(redis_server => $redis, plans => 'plan free 1000r/d; notify 80%;');
+    my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
+    becomes(sub { $redis->cmd('EXISTS', 't:plans') && @{ $redis->cmd('ZRANGE', 't:nodes', 0, -1) } }, 1, 'the plan tables, and a node');
+    finds('nobody delivers them', qr/^notices: plan tables have "notify", and no tollgate notify delivers the notices: start one/, $tollgate);
+    my $dir = File::Temp->newdir;
+    open my $secret, '>', "$dir/secret" or die $!;
+    print $secret 'whsec_' . 'a' x 32;
+    close $secret or die $!;
+    my $notify = $tollgate->start('notify', '--url', "unix:$dir/nobody:/", '--secret-file', "$dir/secret");
+    becomes(sub { scalar findings($tollgate) }, 0, 'a command delivers them');
+    $redis->cmd('XADD', 't:notices', (time - 7200) . '000-0', qw(id k table api value), '', qw(period 86400 number 20000 level 80 limit 10 used 8));
+    finds('an old one', qr/^notices: the oldest notice has waited for 2h.*: see the messages of tollgate notify/, $tollgate);
+    kill KILL => $notify->{pid};
+    waitpid $notify->{pid}, 0;
 };
 
 done_testing;

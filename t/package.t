@@ -112,7 +112,7 @@ subtest 'the contents' => sub {
         $names[0] => [$mod->('tollgate'), map { "/usr/share/doc/$name/$_" }
             qw(README.md module/README.md backend/README.md examples/tollgate-http.conf)],
         $names[1] => [$mod->('petstore'), map { "/usr/share/doc/$names[1]/$_" } qw(README.md examples/openapi.json)],
-        $names[2] => ['/etc/tollgate/tollgate.conf', map { "/usr/share/$_" }
+        $names[2] => ['/etc/tollgate/tollgate.conf', '/usr/lib/systemd/system/tollgate-notify.service', map { "/usr/share/$_" }
             qw(man/man1/tollgate.1.gz bash-completion/completions/tollgate zsh/vendor-completions/_tollgate)],
     );
     my %owner;

@@ -72,6 +72,8 @@ install(FILES ${TOLLGATE_COMPLETION}/tollgate.bash DESTINATION share/bash-comple
         COMPONENT command)
 install(FILES ${TOLLGATE_COMPLETION}/_tollgate DESTINATION share/zsh/vendor-completions COMPONENT command)
 install(FILES ${DEBIAN_FILES}/tollgate.conf DESTINATION /etc/tollgate COMPONENT command)
+# It is not enabled: it needs the URL of a receiver and a secret.
+install(FILES ${DEBIAN_FILES}/tollgate-notify.service DESTINATION lib/systemd/system COMPONENT command)
 install_if_made(command ${TOLLGATE_MAN} share/man/man1 tollgate.1.gz)
 
 # A package needs no tests, so it depends on this target instead of all.

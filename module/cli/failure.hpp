@@ -13,6 +13,7 @@ enum class ExitStatus : int {
     kUnknownId = 3,  ///< no key has this id
     kConflict = 4,   ///< the id or the key already exists, or another command changed it
     kFindings = 5,   ///< `doctor` has found problems
+    kGone = 6,       ///< the receiver of `notify` wants no more notices
 };
 
 /// The command fails. what() is a message of one line, status() is the exit status.

@@ -28,7 +28,8 @@ constexpr std::array kNotes{
          "0 success; 1 Redis, the node, a log or standard output is unreachable or returns an "
          "error; 2 invalid usage; 3 unknown id, or an id without a key; 4 conflict: the id or the "
          "key already exists, an earlier overlap has not ended, the key to rotate has expired, or "
-         "another command changed the id; 5 doctor has found problems. Run an interrupted command "
+         "another command changed the id; 5 doctor has found problems; 6 the receiver of notify "
+         "wants no more notices. Run an interrupted command "
          "again to complete it."},
 };
 
@@ -98,9 +99,23 @@ constexpr std::string_view kDoctorNote =
     "The command only reads. It prints a line for each problem: the kind of the check, what is "
     "wrong, and what to do. It checks the masters of Redis (persistence, eviction, clock, "
     "permissions of this user), whether gateways use it (plans, nodes), whether gateways apply the "
-    "keys of each id (plans, ids), and whether an id lists each key (records). With --status, it "
+    "keys of each id (plans, ids), whether an id lists each key (records), and whether notices are "
+    "delivered (notices). With --status, it "
     "checks the nodes, too (zone, reachable). The permissions of the gateways' user are not "
     "checked: their error logs say what they lack.";
+
+constexpr std::string_view kNotifyNote =
+    "A notice says that the count of a window has reached a level of `notify` of its plan table, "
+    "or "
+    "that a key expires in 30, 7 or 1 days. It is a webhook by the Standard Webhooks "
+    "specification, "
+    "delivered at least once: a repeated one has the same webhook-id. A response of 2xx accepts "
+    "it. "
+    "After another response, or none within 15 seconds, it is tried again for three days. 410 ends "
+    "the command with status 6. The file has one or more secrets, each whsec_ and 24 to 64 bytes "
+    "in "
+    "base64: openssl rand -base64 32. The command runs until it is killed, which loses no notice. "
+    "Several may run at the same time.";
 
 constexpr std::string_view kSimulateNote =
     "The command connects to nothing. It decides each request as the gateway would have with these "
@@ -330,6 +345,22 @@ void show_status(const CommandLine& line) {
     }
 }
 
+void add_notify_command(CLI::App& app, CommandLine& line) {
+    CLI::App& command =
+        add_redis_command(app, "notify", "Deliver notices as webhooks", line, notify);
+    command
+        .add_option(
+            "--url", line.notify.url,
+            "URL of the receiver: https://HOST[:PORT]/PATH, http://... or unix:SOCKET:/PATH")
+        ->required()
+        ->envname("TOLLGATE_NOTIFY_URL");
+    command.add_option("--secret-file", line.notify.secret_file, "File with the secrets")
+        ->required()
+        ->type_name("FILE")
+        ->envname("TOLLGATE_NOTIFY_SECRET_FILE");
+    add_note(command, kNotifyNote);
+}
+
 void add_watching_commands(CLI::App& app, CommandLine& line) {
     TopOptions& top = line.top;
     CLI::App& command = add_redis_command(
@@ -447,6 +478,7 @@ void define_commands(CLI::App& app, CommandLine& line) {
     add_global_options(app, line);
     add_key_commands(app, line);
     add_other_commands(app, line);
+    add_notify_command(app, line);
     add_watching_commands(app, line);
     add_simulate_command(app, line);
     add_shell_commands(app, line);

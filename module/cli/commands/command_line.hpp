@@ -29,6 +29,12 @@ struct TopOptions {
     std::size_t budget = 5000;      ///< maximum number of watched ids, see QuotaWatch
 };
 
+/// The options of `tollgate notify`.
+struct NotifyOptions {
+    std::string url;          ///< of the receiver
+    std::string secret_file;  ///< see WebhookSecrets
+};
+
 /// The options of `key list`.
 struct ListOptions {
     std::optional<std::string> plan;
@@ -60,6 +66,7 @@ struct CommandLine {
     std::string to;                  ///< `export usage --to`; empty: yesterday, by Redis's clock
     TopOptions top;
     SimulateOptions simulate;
+    NotifyOptions notify;
     std::string url;                    ///< the argument URL of `status`
     std::vector<std::string> statuses;  ///< `doctor --status`
     std::string shell;                  ///< the argument SHELL of `completion`

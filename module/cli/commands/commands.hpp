@@ -30,6 +30,7 @@ void show_usage(RedisSession& session, const CommandLine& line);
 void export_usage(RedisSession& session, const CommandLine& line);
 void examine(RedisSession& session, const CommandLine& line);
 void watch_top(RedisSession& session, const CommandLine& line);
+void notify(RedisSession& session, const CommandLine& line);
 void list_words(RedisSession& session, const CommandLine& line);
 
 }  // namespace tollgate::cli

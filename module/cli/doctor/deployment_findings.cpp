@@ -8,7 +8,7 @@
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/terminal/result_format.hpp"
-#include "module/cli/usage/http_get.hpp"
+#include "module/cli/usage/http_client.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/report/statistics.hpp"
 

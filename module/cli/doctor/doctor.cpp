@@ -40,6 +40,7 @@ void examine(RedisSession& session, const CommandLine& line) {
     add(findings_of_gateways(session, tables));
     add(findings_of_ids(session, tables));
     add(findings_of_records(session));
+    add(findings_of_notices(session, tables));
     for (const auto& url : line.statuses) {
         add(findings_of_node(url));
     }

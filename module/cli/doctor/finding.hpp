@@ -35,6 +35,11 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
 /// gateways accept their keys. Searches all of Redis (SCAN).
 std::vector<Finding> findings_of_records(RedisSession& session);
 
+/// Whether somebody delivers the notices, if a plan table has levels that are noticed. Throws
+/// Failure.
+std::vector<Finding> findings_of_notices(RedisSession& session,
+                                         const std::vector<PlanTable>& tables);
+
 /// What the statistics of a node say. `url` is a URL that parse_http_url accepts, of a
 /// `tollgate_status`.
 std::vector<Finding> findings_of_node(const std::string& url);

@@ -40,8 +40,14 @@ std::optional<std::string_view> key_of(const redis::Command& command) {
     if (command.size() < 2 || std::ranges::find(kWithoutKey, name) != kWithoutKey.end()) {
         return std::nullopt;
     }
-    constexpr std::size_t kFirstKey = 3;
-    return command.at(name == "EVAL" || name == "EVALSHA" ? kFirstKey : 1);
+    if (name == "XREADGROUP") {
+        return command.at(command.size() - 2);  // of one stream
+    }
+    constexpr std::array<std::pair<std::string_view, std::size_t>, 4> kOthers{
+        {{"EVAL", 3}, {"EVALSHA", 3}, {"XGROUP", 2}, {"XINFO", 2}}};
+    const auto* const other =
+        std::ranges::find(kOthers, name, [](const auto& o) { return o.first; });
+    return command.at(other == kOthers.end() ? 1 : other->second);
 }
 
 std::optional<std::string_view> first_key(std::span<const redis::Command> commands) {

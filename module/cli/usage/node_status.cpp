@@ -17,7 +17,7 @@
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
-#include "module/cli/usage/http_get.hpp"
+#include "module/cli/usage/http_client.hpp"
 #include "module/report/redis_counters.hpp"
 #include "module/text/rfc3339.hpp"
 

@@ -1,0 +1,44 @@
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "module/cli/doctor/finding.hpp"
+#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/notify/notice_queue.hpp"
+#include "module/cli/terminal/time_text.hpp"
+#include "module/management/key_reader.hpp"
+
+namespace tollgate::cli {
+
+std::vector<Finding> findings_of_notices(RedisSession& session,
+                                         const std::vector<PlanTable>& tables) {
+    using namespace std::chrono_literals;
+    constexpr auto kMostDelay = 1h;
+    const auto is_noticed = [](const PlanTable& table) { return !table.notify.empty(); };
+    if (std::ranges::none_of(tables, is_noticed)) {
+        return {};
+    }
+    if (notice_members(session).empty()) {
+        return {{"notices",
+                 "plan tables have \"notify\", and no tollgate notify delivers the notices: start "
+                 "one, or let this user call XINFO"}};
+    }
+    const auto first =
+        session.run_if_accepted({"XRANGE", session.keys().notices(), "-", "+", "COUNT", "1"});
+    if (!first || first->elements.empty() || first->elements[0].elements.empty()) {
+        return {};
+    }
+    const std::string& entry = first->elements[0].elements[0].text;
+    const Instant noted(
+        std::chrono::milliseconds(redis::number_or_zero(entry.substr(0, entry.find('-')))));
+    const auto time = complete(management::KeyReader(session, session.keys()).time());
+    if (time - noted < kMostDelay) {
+        return {};
+    }
+    return {
+        {"notices", "the oldest notice has waited for " +
+                        format_duration(std::chrono::floor<std::chrono::seconds>(time - noted)) +
+                        ": see the messages of tollgate notify, or start more of them"}};
+}
+
+}  // namespace tollgate::cli

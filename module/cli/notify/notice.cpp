@@ -1,0 +1,130 @@
+#include "module/cli/notify/notice.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "module/key/digest.hpp"
+#include "module/quota/window.hpp"
+#include "module/redis/protocol/schema.hpp"
+#include "module/text/json_writer.hpp"
+#include "module/text/rfc3339.hpp"
+#include "module/text/whole_number.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+namespace field = redis::notice_field;
+using std::chrono::seconds;
+using std::chrono::sys_seconds;
+
+constexpr std::int64_t kMost = kLatestInstant.time_since_epoch().count();
+
+using Fields = std::map<std::string_view, std::string_view>;
+
+std::string_view text_in(const Fields& fields, std::string_view name) {
+    const auto found = fields.find(name);
+    return found == fields.end() ? std::string_view() : found->second;
+}
+
+std::optional<std::int64_t> number_in(const Fields& fields, std::string_view name) {
+    return parse_whole_number(text_in(fields, name), 0, std::numeric_limits<std::int64_t>::max());
+}
+
+/// The id of the webhook that these fields identify.
+std::string id_of(const Fields& fields, std::span<const std::string_view> names) {
+    constexpr std::size_t kDigits = 32;
+    std::string identity;
+    for (const auto name : names) {
+        identity.append(name).append("=").append(text_in(fields, name)).append("\n");
+    }
+    return "notice_" + hex(sha256(identity)).substr(0, kDigits);
+}
+
+/// The text of a webhook: its type, the time of the notice, and its data.
+template <typename WriteData>
+std::string body_of(std::string_view type, sys_seconds time, WriteData write_data) {
+    JsonWriter json;
+    json.object([&] {
+        json.member("type", type);
+        json.member("timestamp", format_time(time));
+        json.object("data", [&] { write_data(json); });
+    });
+    return std::move(json).take();
+}
+
+std::optional<Notice> read_threshold(const Fields& fields, sys_seconds time) {
+    constexpr std::array kIdentity{field::kId,     field::kTable,  field::kValue,
+                                   field::kPeriod, field::kNumber, field::kLevel};
+    const auto period = parse_stored_period(text_in(fields, field::kPeriod));
+    const auto level = number_in(fields, field::kLevel);
+    const auto limit = number_in(fields, field::kLimit);
+    const auto used = number_in(fields, field::kUsed);
+    const auto number = period ? parse_whole_number(text_in(fields, field::kNumber), 0,
+                                                    window_number(kLatestInstant, *period))
+                               : std::nullopt;
+    if (!number || !level || !limit || !used) {
+        return std::nullopt;
+    }
+    const auto end_of = [&](std::int64_t window) {
+        return format_time(std::chrono::floor<seconds>(window_end(window, *period)));
+    };
+    auto body = body_of("quota.threshold_reached", time, [&](JsonWriter& json) {
+        json.member("id", text_in(fields, field::kId));
+        json.member("table", text_in(fields, field::kTable));
+        if (const auto value = text_in(fields, field::kValue); !value.empty()) {
+            json.member("value", value);
+        }
+        json.member("period", period_name(*period));
+        json.member("begin", end_of(*number - 1));
+        json.member("end", end_of(*number));
+        json.member("level", *level);
+        json.member("limit", *limit);
+        json.member("used", *used);
+    });
+    return Notice{.entry = {}, .id = id_of(fields, kIdentity), .body = std::move(body)};
+}
+
+std::optional<Notice> read_expiry(const Fields& fields, sys_seconds time) {
+    constexpr std::array kIdentity{field::kId, field::kDigest, field::kExpires, field::kLevel};
+    const auto level = number_in(fields, field::kLevel);
+    const auto expires = parse_whole_number(text_in(fields, field::kExpires), 0, kMost / 1000);
+    if (!level || !expires) {
+        return std::nullopt;
+    }
+    auto body = body_of("key.expires_soon", time, [&](JsonWriter& json) {
+        json.member("id", text_in(fields, field::kId));
+        json.member("expires", format_time(sys_seconds(seconds(*expires))));
+        json.member("days", *level);
+    });
+    return Notice{.entry = {}, .id = id_of(fields, kIdentity), .body = std::move(body)};
+}
+
+}  // namespace
+
+std::optional<Notice> read_notice(const redis::Value& entry) {
+    if (entry.elements.size() != 2) {
+        return std::nullopt;
+    }
+    const std::string& id = entry.elements[0].text;
+    const auto time = parse_whole_number(std::string_view(id).substr(0, id.find('-')), 0, kMost);
+    const auto fields = entry.elements[1].fields();
+    if (!time || text_in(fields, field::kId).empty()) {
+        return std::nullopt;
+    }
+    const sys_seconds noted(std::chrono::floor<seconds>(std::chrono::milliseconds(*time)));
+    auto notice = fields.contains(field::kDigest) ? read_expiry(fields, noted)
+                                                  : read_threshold(fields, noted);
+    if (notice) {
+        notice->entry = id;
+    }
+    return notice;
+}
+
+}  // namespace tollgate::cli
