@@ -398,6 +398,32 @@ END
     $walk->('listAudit', 400, 'GET', "audit?$_") for 'order=up', 'from=yesterday', 'to=2026-13-01';
     $walk->('listAudit', 400, 'GET', "audit?after=$_") for 'yesterday', '1-2-3', '-', '1-', '-1', '99999999999999999999-1', '18446744073709551615-18446744073709551615';
 
+    # --- groups
+    my $group = $walk->('changeGroup', 200, 'PATCH', 'groups/old', { plan => 'free' })->json;
+    is_deeply $group, { id => 'old', plan => 'free', limits => undef }, 'a new group' or diag explain $group;
+    is_deeply $walk->('changeGroup', 200, 'PATCH', 'groups/old', { limits => '1000r/d 5r/s' })->json, { id => 'old', plan => 'free', limits => '5r/s 1000r/d' }, '… keeps the values that are not given';
+    $ask->('PATCH', 'groups/new', { plan => 'free' });
+    is_deeply [map { $_->{id} } @{ $walk->('listGroups', 200, 'GET', 'groups')->json->{groups} }], ['new', 'old'], 'groups are listed by name';
+    my $first_groups = $walk->('listGroups', 200, 'GET', 'groups?limit=1');
+    is_deeply [$first_groups->json->{next}, map { $_->{id} } @{ $first_groups->json->{groups} }], ['new', 'new'], '… in pages';
+    is_deeply [map { $_->{id} } @{ $ask->('GET', 'groups?after=new')->json->{groups} }], ['old'], '… which follow each other';
+    $walk->('listGroups', 400, 'GET', "groups?$_") for 'after=a%20b', 'limit=0', 'x=1';
+    is_deeply $walk->('showGroup', 200, 'GET', 'groups/old')->json, { id => 'old', plan => 'free', limits => '5r/s 1000r/d' }, 'one group';
+    $walk->('showGroup', 404, 'GET', 'groups/nobody');
+    $walk->('showGroup', 400, 'GET', 'groups/old?x=1');
+    $walk->('changeGroup', 400, 'PATCH', 'groups/other', $_) for { limits => '5r/s' }, {}, { plan => undef }, { plan => 'a b' }, { plan => 'free', name => 'x' }, { plan => 'free', limits => '5' };
+    $walk->('changeGroup', 413, 'PATCH', 'groups/old', ' ' x 16385);
+    $walk->('changeGroup', 415, 'PATCH', 'groups/old', { plan => 'free' }, %text);
+    is $walk->('deleteGroup', 204, 'DELETE', 'groups/new')->body, '', 'a group is deleted';
+    $walk->('deleteGroup', 404, 'DELETE', 'groups/new');
+    $walk->('deleteGroup', 400, 'DELETE', 'groups/old?x=1');
+    is_deeply [map { $_->{action} } @{ $ask->('GET', 'audit?id=new')->json->{entries} }], ['set-group', 'delete-group'], 'the audit has both';
+    my $member = $ask->('POST', 'keys', { plan => 'free', group => 'old' })->json;
+    is $member->{group}, 'old', 'a key of the group';
+    is_deeply [map { $_->{id} } @{ $walk->('listKeys', 200, 'GET', 'keys?group=old')->json->{keys} }], [$member->{id}], '… which the list of the group has';
+    $walk->('listKeys', 400, 'GET', 'keys?group=a%20b');
+    $ask->('DELETE', "keys/$member->{id}");
+
     # --- many changes
     my $batch = sub { return { operations => [map { { method => $_->[0], path => $_->[1], $_->[2] ? (body => $_->[2]) : () } } @_] } };
     my $done = $walk->('changeKeys', 200, 'POST', 'keys:batch', $batch->(
@@ -488,7 +514,7 @@ END
     for my $operation (sort keys %of_operation) {
         my @request = @{ $of_operation{$operation} };
         next if $operation eq 'showDocument';
-        my $body = { createKey => '{"plan":"free"}', changeKey => '{"plan":"free"}', changeKeys => '{"operations":[{"method":"DELETE","path":"keys/old"}]}' }->{$operation};
+        my $body = { createKey => '{"plan":"free"}', changeKey => '{"plan":"free"}', changeGroup => '{"plan":"free"}', changeKeys => '{"operations":[{"method":"DELETE","path":"keys/old"}]}' }->{$operation};
         $walk->($operation, 503, @request, $body);
     }
     $seen{'showDocument 503'} = 1;    # from a gateway that does not know the caller's key

@@ -86,6 +86,22 @@ subtest 'ids and records' => sub {
     is $tollgate->run(qw(key reindex))->{out}, "the index of names: 1 added, 0 removed\n", '… which is rebuilt';
     $tollgate->run(qw(key revoke --yes n));
 
+    issue(qw(g1 --plan free --group acme));
+    $redis->cmd('HSET', 't:plans', teams => '{"plans":{"pro":{"rates":["10r/d"],"window":"fixed"}},"default":null,"by":"group"}');
+    finds('a group without a plan', qr/^groups: the groups "acme" have no plan, so their keys are refused with 403 plan_not_allowed: use tollgate group set/, $tollgate);
+    $tollgate->run(qw(group set acme --plan none --force));
+    finds('a plan of a group that no table has', qr/^groups: groups "acme": no plan table has the plan "none": requests of the group are refused with 403/, $tollgate);
+    $tollgate->run(qw(group set acme --plan pro));
+    is_deeply [grep { /^groups/ } findings($tollgate)], [], '… and one that a table has';
+    $redis->cmd('HDEL', 't:group_of_ids', 'g1');
+    finds('an id that the index has in another group', qr/^groups: usage and bans of "g1" are looked for in another group: use tollgate key set ID --group/, $tollgate);
+    $tollgate->run(qw(key set g1 --group acme));
+    is_deeply [grep { /^groups/ } findings($tollgate)], [], '… which is repaired';
+    $tollgate->run(qw(key revoke --yes g1));
+    finds('a group without ids', qr/^groups: no id is in the groups "acme": use tollgate group delete/, $tollgate);
+    $tollgate->run(qw(group delete acme));
+    $redis->cmd('HDEL', 't:plans', 'teams');
+
     $digest = sha256_hex(issue(qw(e --plan free)));
     $redis->cmd('SREM', 't:id:{e}', $digest);
     is scalar(grep { $_ eq qq(records: gateways accept keys that no id lists: delete or restore "t:key:$digest") } findings($tollgate)), 1,

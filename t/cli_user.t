@@ -64,6 +64,11 @@ for my $user (sort keys %users) {
             $does->({ stdin => qq({"id":"bulk","plan":"free","token":"bulk-token"}\n) }, qw(import -));
             $does->(qw(export keys));
             $does->(qw(audit));
+            $does->(qw(key set a --group g));
+            $does->(qw(group set g --plan free --force));
+            $does->(qw(group show g));
+            $does->(qw(group list));
+            $does->(qw(group delete g));
             $does->(qw(ban list));
             $does->(qw(ban show a));
             $does->(qw(ban lift a));

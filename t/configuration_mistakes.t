@@ -61,8 +61,9 @@ subtest 'names' => sub {
     mistake("lease=$_", qr/"lease" is "off" or a time from 50ms to 1m, not "\Q$_\E"/, "$redis tollgate_plans api lease=$_ { # here\n plan free 5r/s; }")
         for qw(0 49ms 61s);
     mistake("lease=$_", qr/invalid time "\Q$_\E"/, "$redis tollgate_plans api lease=$_ { # here\n plan free 5r/s; }") for qw(on 1x -1s);
-    mistake("by=$_", qr/"by" is "id" or one variable, not "\Q$_\E"/, "$redis tollgate_plans api by=$_ { # here\n plan free 5r/s; }") for '', '$', 'user', 'ids', '$a-b', '$a$b';
+    mistake("by=$_", qr/"by" is "id", "group" or one variable, not "\Q$_\E"/, "$redis tollgate_plans api by=$_ { # here\n plan free 5r/s; }") for '', '$', 'user', 'ids', '$a-b', '$a$b';
     mistake('in_flight of values', qr/"in_flight" of plan "free" with "by=\$arg_a" in tollgate_plans "api": use a table by=id for it/, "$redis tollgate_plans api by=\$arg_a { # here\n plan free 5r/s in_flight=2; }");
+    mistake("$_ of groups", qr/"$_"(?: of plan "free")? with "by=group" in tollgate_plans "api": use a table by=id for it/, "$redis tollgate_plans api by=group { # here\n plan free 5r/s" . ($_ eq 'in_flight' ? ' in_flight=2; }' : "; history 30d; }")) for 'in_flight', 'history';
     mistake('by= twice', 'invalid parameter "by=id"', "$redis tollgate_plans api by=\$arg_a by=id { # here\n plan free 5r/s; }");
     mistake('lease= twice', 'invalid parameter "lease=2s"', "$redis tollgate_plans api lease=1s lease=2s { # here\n plan free 5r/s; }");
     mistake('a table without plans', 'no plan in tollgate_plans "api"', "$redis tollgate_plans api { # here\n anonymous 5r/s; }");

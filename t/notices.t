@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use lib 't/lib';
+use Command;
 use Digest::SHA qw(sha256_hex);
 use Gateway qw(wait_for_room);
 use RedisCluster;
@@ -109,6 +110,28 @@ subtest 'values of a variable' => sub {
     my $gateway = start($redis, table => 'by=$arg_user lease=off');
     $gateway->get('/?user=blue', 'k1') for 1 .. 8;
     is(entries($redis), 'k1 api 86400 80 8/10 ' . substr(sha256_hex('blue'), 0, 16), 'the notice has the digest of the value');
+};
+
+subtest 'a group' => sub {
+    my $redis = RedisServer->start;
+    my $gateway = start($redis, table => 'lease=off', http => 'tollgate_plans teams redis=main lease=off by=group { plan free 10r/d; notify 80%; }',
+        server => 'location /teams/ { tollgate api teams; proxy_pass http://unix:%DIR%/upstream.sock; }');
+    my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
+    $tollgate->run(qw(group set acme --plan free));
+    $tollgate->run({ stdin => $_ }, qw(key import --plan large --group acme --force --id), $_) for qw(m1 m2);
+    my $ask = sub { my ($key, $count) = @_; return join ' ', map { $gateway->get('/teams/', $key)->status } 1 .. $count };
+    is($ask->($_, 4), '200 200 200 200', "requests of $_") for qw(m1 m2);
+    is(entries($redis), 'acme teams 86400 80 8/10 group', 'both together reach the level of their group');
+    is($ask->('m1', 3), '200 200 429', 'further ones');
+    is(entries($redis), 'acme teams 86400 80 8/10 group', '… once');
+};
+
+subtest 'an id in a group' => sub {
+    my $redis = RedisServer->start;
+    my $gateway = start($redis, table => 'lease=off');
+    Command->new(redis => $redis->address, prefix => 't:')->run({ stdin => 'm' }, qw(key import --plan free --group acme --force --id m));
+    statuses($gateway, 'm', 8);
+    is(entries($redis), 'm api 86400 80 8/10', 'has a notice of its own');
 };
 
 subtest 'Redis Cluster' => sub {

@@ -28,7 +28,7 @@ AcquireBatcher::Group& AcquireBatcher::group_of(const AcquireRequest& request) {
     if (const auto known = groups_.find(key); known != groups_.end()) {
         return known->second;
     }
-    const redis::Slot slot = context_.slot_of(request.id);
+    const redis::Slot slot = context_.slot_of(request.slot_text());
     if (spare_.empty()) {
         return groups_.try_emplace(key, request, slot).first->second;
     }

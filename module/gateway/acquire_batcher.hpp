@@ -61,13 +61,16 @@ class AcquireBatcher : private Pinned {
         /// Makes an ended group a new one. Throws std::bad_alloc.
         void begin(const AcquireRequest& first, redis::Slot slot_of_id) {
             id = first.id;
+            name_of_group = first.group;
             request = first;
             request.id = id;
+            request.group = name_of_group;
             slot = slot_of_id;
             is_queued = is_renewal = is_under_way = was_late = settle_again = false;
         }
 
         std::string id;
+        std::string name_of_group;  ///< that of the id
         AcquireRequest request;
         redis::Slot slot = 0;  ///< of the id's quotas
         WaitList<AcquireWaiter> waiting;

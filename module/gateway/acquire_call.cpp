@@ -62,6 +62,7 @@ bool AcquireCall::add_plain(Group& group) {
     Item& item = items_.emplace_back(group, acquire);
     item.asking.append(group.waiting);
     acquire.id = group.request.id;
+    acquire.group = group.request.group;
     acquire.quotas = group.request.quotas;
     acquire.demand = group.request.demand;
     acquire.count = static_cast<std::int64_t>(item.asking.size());
@@ -77,6 +78,10 @@ bool AcquireCall::add(Group& group) {
     group.request.demand.changed =
         std::max(group.request.demand.changed,
                  context_.zone().last_change(context_.settings().name_hash, group.request.id_hash));
+    if (group.request.group_key != 0) {
+        group.request.demand.changed = std::max(
+            group.request.demand.changed, context_.zone().last_change_of(group.request.group_key));
+    }
     const AcquireRequest& request = group.request;
     const Quotas& quotas = *request.quotas;
     Acquire& acquire = acquires_.emplace_back();
@@ -90,7 +95,9 @@ bool AcquireCall::add(Group& group) {
     const bool renews_lease =
         std::exchange(group.request.renews_lease, false) && !returns_leases && count == 0;
     const bool is_recalled = tollgate::is_recalled(
-        quotas, context_.zone().last_recall(context_.settings().name_hash, request.id_hash, quotas),
+        quotas,
+        context_.zone().last_recall(context_.settings().name_hash, request.id_hash,
+                                    request.id_of_group(), quotas),
         now);
     const LockedStripe stripe(context_.zone(), request.id_hash);
     std::uint64_t* last_report = &stripe.shared().last_report;
@@ -121,6 +128,7 @@ bool AcquireCall::add(Group& group) {
         }
         acquire = tollgate::prepare(states, quotas, request.demand, count, lease, now, last_report);
         acquire.id = request.id;
+        acquire.group = request.group;
         acquire.quotas = request.quotas;
         const bool is_needed =
             count > 0 || lease > 0 || acquire.strikes > 0 || !acquire.adjustments.empty();
@@ -210,8 +218,7 @@ bool AcquireCall::count_in_place(Item& item, const Acquired& acquired, SteadyTim
                            .sent = std::chrono::floor<SteadyTime>(sent_),
                            .units = acquired.granted * cost,
                            .constant = lease_horizon(quota)};
-    const QuotaCache::Key key(request.id_hash, context_.settings().name_hash, quota,
-                              request.api_key);
+    const QuotaCache::Key key = request.place_of(quota, context_.settings().name_hash);
     const LockedStripe stripe(context_.zone(), request.id_hash);
     item.is_applied = stripe.quotas().count_in_place(key, reply, now);
     return item.is_applied;

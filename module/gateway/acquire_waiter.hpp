@@ -9,6 +9,7 @@
 #include "module/key/digest.hpp"
 #include "module/quota/local_decision.hpp"
 #include "module/quota/owed_units.hpp"
+#include "module/store/quota_cache.hpp"
 
 namespace tollgate::gateway {
 
@@ -22,6 +23,25 @@ struct AcquireRequest {
     bool is_plain = false;       ///< see tollgate::is_plain
     bool returns_lease = false;  ///< without a request: returns the lease though it is not idle
     bool renews_lease = false;   ///< without a request: asks for a lease, see renewal_size
+    /// The group of the id; empty: none. Must live as long as the request.
+    std::string_view group{};
+    IdHash group_hash{};
+    std::uint64_t group_key = 0;  ///< KeyCache::Key::hash of the record of the group
+
+    /// The text whose slot has the quotas.
+    std::string_view slot_text() const { return group.empty() ? id : group; }
+    /// Of the counters of the group. If the request is not that of a key, its id is the group.
+    const IdHash& id_of_group() const { return group.empty() ? id_hash : group_hash; }
+    /// Whether this quota belongs to the group, and the request is that of a key.
+    bool is_of_group(const TableQuota& quota) const {
+        return quota.by == CountedBy::kGroup && !group.empty();
+    }
+    /// Where the node stores this quota, in the Redis with this name_hash. All quotas of a request
+    /// are in the stripe of `id_hash`.
+    QuotaCache::Key place_of(const TableQuota& quota, std::uint32_t redis) const {
+        return is_of_group(quota) ? QuotaCache::Key(group_hash, redis, quota, group_key)
+                                  : QuotaCache::Key(id_hash, redis, quota, api_key);
+    }
 };
 
 /// How one request was decided, by Redis or by the node.

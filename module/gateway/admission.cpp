@@ -118,17 +118,48 @@ void Admission::go_on(Authenticator::Result result, ExactSteadyTime now) {
             break;
         }
         case Authenticator::Result::kValid:
-            if (!choose_quotas()) {
-                break;
-            }
-            if (quota_.quotas()->empty()) {
-                grant(Verdict::kGranted);
-            } else if (places_ && places_->are_required()) {
-                use(places_->enter(*this));
-            } else {
-                apply(quota_.decide(now));
+            if (find_group()) {
+                decide_by_quotas(now);
             }
             break;
+    }
+}
+
+/// Finds the record of the key's group, if it is needed. False if the request waits for it, or is
+/// decided without it.
+bool Admission::find_group() {
+    const KeyRecord& key = outcome_.key();
+    if (!group_.is_needed(key) || options_.checks_key_only) {
+        return true;
+    }
+    const KnownKey* known = authenticator_.known();
+    if (known != nullptr && known->group) {
+        group_.use(*known);
+        return true;
+    }
+    if (group_.find(key)) {
+        return true;
+    }
+    if (engine().transport().is_reachable(engine().slot_of(key.group))) {
+        authenticator_.forget_known();
+        awaits_group_ = true;
+        engine().lookups().submit_group(*this, group_.key().digest, key.group);
+    } else {
+        apply_failure_policy();
+    }
+    return false;
+}
+
+void Admission::decide_by_quotas(ExactSteadyTime now) {
+    if (!choose_quotas()) {
+        return;
+    }
+    if (quota_.quotas()->empty()) {
+        grant(Verdict::kGranted);
+    } else if (places_ && places_->are_required()) {
+        use(places_->enter(*this));
+    } else {
+        apply(quota_.decide(now));
     }
 }
 
@@ -154,8 +185,10 @@ bool Admission::choose_quotas() {
         outcome_.cost = cost;
         quota_.set_demand(cost, options_.refusals_strike, options_.settles);
         if (need_places(*quota_.quotas())) {
-            places_ = std::make_unique<FlightPlaces>(tables_, key.id, quota_.request().id_hash,
-                                                     quota_.quotas(), cost == 0);
+            // A place belongs to the id, whatever its group is.
+            const IdHash id = key.group.empty() ? quota_.request().id_hash : id_hash(key.id);
+            places_ =
+                std::make_unique<FlightPlaces>(tables_, key.id, id, quota_.quotas(), cost == 0);
         }
         return true;
     }
@@ -187,7 +220,7 @@ void Admission::use(FlightAnswer answer) {
 
 void Admission::apply(Decision decision) {
     if (decision.answer == LocalAnswer::kAsk) {
-        if (engine().transport().is_reachable(engine().slot_of(quota_.request().id))) {
+        if (engine().transport().is_reachable(engine().slot_of(quota_.request().slot_text()))) {
             engine().acquires().submit(*this, quota_.request());
         } else {
             apply_failure_policy();
@@ -221,6 +254,13 @@ void Admission::apply_failure_policy() {
         refuse_unavailable();
         return;
     }
+    if (!quota_.quotas() && group_.is_needed(outcome_.key()) && group_.record() == nullptr) {
+        group_.find(outcome_.key());
+        if (group_.record() == nullptr) {
+            refuse_unavailable();
+            return;
+        }
+    }
     if (!quota_.quotas() && !choose_quotas()) {
         return;
     }
@@ -248,7 +288,7 @@ void Admission::apply_failure_policy() {
 bool Admission::on_turn() noexcept {
     guard([&] {
         const Instant now = engine().clock().wall();
-        if (authenticator_.priority() == KeyLookups::Priority::kUnknown &&
+        if (!awaits_group_ && authenticator_.priority() == KeyLookups::Priority::kUnknown &&
             !tables_.admits_lookup(client_.address(), now)) {
             show_address_budget(0);
             refuse_limited(Verdict::kLimited, kRateLimitExceeded, kRetryLookup);
@@ -259,11 +299,20 @@ bool Admission::on_turn() noexcept {
 
 void Admission::on_record(const redis::Lookup& lookup) noexcept {
     engine().statistics()["key_cache_lookups.miss"].add();
-    guard([&] { go_on(authenticator_.use(lookup, outcome_.record), engine().clock().steady()); });
+    guard([&] {
+        const ExactSteadyTime now = engine().clock().steady();
+        if (std::exchange(awaits_group_, false)) {
+            group_.use(lookup);
+            decide_by_quotas(now);
+        } else {
+            go_on(authenticator_.use(lookup, outcome_.record), now);
+        }
+    });
 }
 
 void Admission::on_lookup_failed() noexcept {
     engine().statistics()["key_cache_lookups.miss"].add();
+    awaits_group_ = false;
     guard([&] { apply_failure_policy(); });
 }
 

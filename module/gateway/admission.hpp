@@ -10,6 +10,7 @@
 #include "module/gateway/authenticator.hpp"
 #include "module/gateway/environment.hpp"
 #include "module/gateway/flight_places.hpp"
+#include "module/gateway/group_finder.hpp"
 #include "module/gateway/key_lookups.hpp"
 #include "module/gateway/outcome.hpp"
 #include "module/gateway/quota_decision.hpp"
@@ -57,7 +58,8 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
           client_(client),
           options_(options),
           authenticator_(tables),
-          quota_(tables, authenticator_) {}
+          group_(tables),
+          quota_(tables, authenticator_, group_) {}
     /// Calls under way continue without a waiter.
     ~Admission() override = default;
 
@@ -110,7 +112,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
         }
     }
     void go_on(Authenticator::Result result, ExactSteadyTime now);
+    bool find_group();
     bool choose_quotas();
+    void decide_by_quotas(ExactSteadyTime now);
     void use(FlightAnswer answer);
     void apply(Decision decision);
     void apply_failure_policy();
@@ -135,6 +139,8 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     Client& client_;
     Options options_;
     Authenticator authenticator_;
+    GroupFinder group_;
+    bool awaits_group_ = false;  ///< the look-up under way is that of the group
     QuotaDecision quota_;
     std::unique_ptr<FlightPlaces> places_;  ///< nullptr: no table limits the requests in flight
     Outcome outcome_;

@@ -82,7 +82,7 @@ Authenticator::Record Authenticator::find(const Subject& subject, ExactSteadyTim
     } else {
         key_ = {engine().settings().name_hash, sha256(text.view())};
         record = std::make_shared<const KeyRecord>(record_of(subject));
-        id_ = id_hash(record->id);
+        id_ = id_hash(record->id, record->group);
         checked_ = time;
         attempt(engine().log(), [&] {
             store_record(*record);
@@ -102,7 +102,7 @@ Authenticator::Result Authenticator::use(const redis::Lookup& lookup, Record& re
         return Result::kInvalid;
     }
     record = std::make_shared<const KeyRecord>(lookup.record);
-    id_ = id_hash(record->id);
+    id_ = id_hash(record->id, record->group);
     note_use(*record);
     return Result::kValid;
 }
@@ -110,8 +110,10 @@ Authenticator::Result Authenticator::use(const redis::Lookup& lookup, Record& re
 /// Whether a change of a known key or its id was announced since its record was made: a ban began
 /// or was lifted, for example.
 bool Authenticator::has_changed(const KnownKey& known) const {
-    return known.checked <=
-           engine().zone().last_change(known.key.redis, known.key.digest, known.id);
+    const Zone& zone = engine().zone();
+    return known.checked <= zone.last_change(known.key.redis, known.key.digest, known.id) ||
+           (known.group &&
+            known.checked <= zone.last_change(known.group_key.redis, known.group_key.digest));
 }
 
 /// Whether the record of a known key may be used without asking again.
@@ -160,6 +162,15 @@ void Authenticator::keep_record(KnownKey& known, SteadyTime now) const noexcept 
                        known.checked);
         }
     });
+    if (known.group) {
+        attempt(engine().log(), [&] {
+            const LockedStripe stripe(engine().zone(), known.group_key);
+            if (!stripe.keys().touch(known.group_key, now)) {
+                put_record(engine().tables(), engine().zone(), stripe, known.group_key,
+                           *known.group, known.checked);
+            }
+        });
+    }
 }
 
 bool Authenticator::store_record(const KeyRecord& record) const {
@@ -212,7 +223,8 @@ Authenticator::Result Authenticator::find_in_zone(Record& record) {
 /// nor the zone for it. The caller notes the use of the key. Throws std::bad_alloc.
 void Authenticator::remember(const TokenHash& token, const Record& record) {
     const auto quotas = tables_.quotas_of(*record);
-    if (!quotas || quotas->empty()) {
+    const bool has_group = tables_.counts_groups() && !record->group.empty();
+    if (!quotas || (quotas->empty() && !has_group)) {
         return;
     }
     KnownKey& known = engine().known_keys().place_for(token, tables_);

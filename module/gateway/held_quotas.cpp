@@ -10,10 +10,11 @@ namespace tollgate::gateway {
 
 namespace {
 
+/// The record may be that of a group.
 std::optional<Quotas> quotas_in(const PlanTable& table, const KeyRecord& record) {
     try {
         const PlanTable* const tables[] = {&table};
-        return choose_quotas(tables, record);
+        return choose_quotas(tables, record, record.group.empty() ? &record : nullptr);
     } catch (const ParseError&) {
         return std::nullopt;  // Invalid custom limits: the key was granted nothing.
     }

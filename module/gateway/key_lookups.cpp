@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "module/gateway/group_finder.hpp"
 #include "module/gateway/held_quotas.hpp"
 #include "module/gateway/settlement.hpp"
 #include "module/key/digest.hpp"
@@ -14,11 +15,12 @@ namespace tollgate::gateway {
 /// failed before the reply comes.
 class LookupCall : public redis::ReplyHandler {
   public:
-    LookupCall(KeyLookups& lookups, const KeyDigest& key, redis::Slot slot, std::uint64_t number)
+    LookupCall(KeyLookups& lookups, const KeyLookups::Pending& pending, redis::Slot slot)
         : lookups_(lookups),
-          key_(key),
+          key_(pending.key),
+          group_(pending.group),
           slot_(slot),
-          number_(number),
+          number_(pending.call),
           sent_(lookups.context_.steady_time()) {
         ++lookups_.calls_;
     }
@@ -33,6 +35,8 @@ class LookupCall : public redis::ReplyHandler {
     LookupCall& operator=(const LookupCall&) = delete;
 
     const KeyDigest& key() const { return key_; }
+    /// Empty: the record is that of a key.
+    const std::string& group() const { return group_; }
     redis::Slot slot() const { return slot_; }
     std::uint64_t number() const { return number_; }
     SteadyTime sent() const { return sent_; }
@@ -68,6 +72,7 @@ class LookupCall : public redis::ReplyHandler {
 
     KeyLookups& lookups_;
     KeyDigest key_;
+    std::string group_;
     redis::Slot slot_;
     std::uint64_t number_;
     SteadyTime sent_;
@@ -96,8 +101,9 @@ KeyLookups::~KeyLookups() {
     }
 }
 
-void KeyLookups::submit(LookupWaiter& waiter, const KeyDigest& key, Priority priority) {
-    const auto [place, is_new] = pending_.try_emplace(key, *this, key);
+void KeyLookups::submit(LookupWaiter& waiter, const KeyDigest& key, Priority priority,
+                        std::string_view group) {
+    const auto [place, is_new] = pending_.try_emplace(key, *this, key, group);
     Pending& pending = place->second;
     pending.waiters.push(waiter);
     waiter.pending_ = &pending;
@@ -146,15 +152,23 @@ void KeyLookups::send_or_fail(Pending& pending) noexcept {
     }
 }
 
+/// The name of the record in Redis.
+std::string KeyLookups::name_of(const KeyDigest& key, const std::string& group) const {
+    const redis::Keys& keys = context_.settings().keys;
+    return group.empty() ? keys.key(hex(key)) : keys.group(group);
+}
+
 /// False if Redis is unreachable.
 bool KeyLookups::send(Pending& pending) {
-    const redis::Slot slot = context_.slot_of(pending.key);
+    const bool is_group = !pending.group.empty();
+    const redis::Slot slot =
+        is_group ? context_.slot_of(pending.group) : context_.slot_of(pending.key);
     if (!context_.transport().is_reachable(slot)) {
         return false;
     }
     pending.call = ++last_call_;
-    auto handler = std::make_unique<LookupCall>(*this, pending.key, slot, pending.call);
-    redis::Call call{&redis::lookup_script(), {context_.settings().keys.key(hex(pending.key))}};
+    auto handler = std::make_unique<LookupCall>(*this, pending, slot);
+    redis::Call call{&redis::lookup_script(), {name_of(pending.key, pending.group)}};
     context_.statistics()["commands.lookup"].add();
     context_.transport().run(slot, std::move(call), std::move(handler));
     return true;
@@ -234,8 +248,10 @@ bool KeyLookups::apply_reply(const LookupCall& call, redis::ReplyValues values) 
         return false;
     }
     if (lookup.outcome == redis::Lookup::Outcome::kMalformed) {
-        context_.report_record("malformed record of a key, which is refused: " +
-                               context_.settings().keys.key(hex(call.key())));
+        const std::string_view problem = call.group().empty()
+                                             ? "malformed record of a key, which is refused: "
+                                             : "malformed record of a group, which is not used: ";
+        context_.report_record(std::string(problem) + name_of(call.key(), call.group()));
     }
     const bool is_current = cache(call, lookup);
     Pending* pending = pending_of(call);
@@ -272,6 +288,12 @@ void KeyLookups::put_end(const LockedStripe& stripe, const KeyCache::Key& key,
 /// reply may be older than the change.
 bool KeyLookups::cache(const LookupCall& call, const redis::Lookup& lookup) const {
     const KeyCache::Key key{context_.settings().name_hash, call.key()};
+    if (!call.group().empty()) {
+        const LockedStripe stripe(context_.zone(), key);
+        put_record(context_.tables(), context_.zone(), stripe, key,
+                   group_record(lookup, call.group()), call.sent());
+        return call.sent() > context_.zone().last_change(key.redis, key.digest);
+    }
     const bool found = lookup.outcome == redis::Lookup::Outcome::kFound;
     KeyCache::Found ended;
     bool is_current = false;
@@ -281,6 +303,9 @@ bool KeyLookups::cache(const LookupCall& call, const redis::Lookup& lookup) cons
         auto changed = zone.last_change(key.redis, key.digest);
         if (found) {
             changed = std::max(changed, zone.last_change(key.redis, id_hash(lookup.record.id)));
+            // An id that has changed its group has other counters: the former ones are settled.
+            stripe.keys().find(key, call.sent(), ended);
+            ended.exists = ended.exists && ended.record.group != lookup.record.group;
             put_record(context_.tables(), zone, stripe, key, lookup.record, call.sent());
         } else {
             stripe.keys().find(key, call.sent(), ended);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "module/gateway/engine_context.hpp"
@@ -46,10 +48,12 @@ class LookupWaiter : public WaitLink<LookupWaiter> {
 
 /// A look-up and its waiters.
 struct LookupWaiter::Pending : WaitLink<LookupWaiter::Pending> {
-    Pending(KeyLookups& owner, const KeyDigest& digest) : lookups(owner), key(digest) {}
+    Pending(KeyLookups& owner, const KeyDigest& digest, std::string_view name)
+        : lookups(owner), key(digest), group(name) {}
 
     KeyLookups& lookups;
     const KeyDigest key;
+    const std::string group;  ///< whose record it is; empty: that of a key
     WaitList<LookupWaiter> waiters;
     bool was_repeated = false;
     bool is_lost = false;    ///< its last call was destroyed unanswered
@@ -78,7 +82,13 @@ class KeyLookups {
 
     /// Adds a waiter, which must not wait already, for this key's record. Its callback may be
     /// called before this returns. Throws std::bad_alloc; then it does not wait.
-    void submit(LookupWaiter& waiter, const KeyDigest& key, Priority priority);
+    void submit(LookupWaiter& waiter, const KeyDigest& key, Priority priority) {
+        submit(waiter, key, priority, {});
+    }
+    /// The same for the record of a group, whose key (see group_key) has this digest.
+    void submit_group(LookupWaiter& waiter, const KeyDigest& key, std::string_view group) {
+        submit(waiter, key, Priority::kKnown, group);
+    }
 
   private:
     friend class LookupWaiter;
@@ -92,9 +102,12 @@ class KeyLookups {
         }
     };
 
+    void submit(LookupWaiter& waiter, const KeyDigest& key, Priority priority,
+                std::string_view group);
     Pending* next_queued();
     void send_queued() noexcept;
     void send_or_fail(Pending& pending) noexcept;
+    std::string name_of(const KeyDigest& key, const std::string& group) const;
     bool send(Pending& pending);
     bool is_needed(Pending& pending) noexcept;
     void drop(const Pending& pending) noexcept;

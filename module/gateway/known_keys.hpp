@@ -36,6 +36,11 @@ struct KnownKey {
     Slice slice;
     RecentRefusal refusal;
     bool is_watched = false;  ///< see Slices
+    /// The record of the group, if the quotas are those of the key and its group; otherwise
+    /// nullptr. Then `checked` is that of the record that was looked up first.
+    std::shared_ptr<const KeyRecord> group{};
+    KeyCache::Key group_key{};
+    IdHash group_id{};  ///< of the group's counters
 };
 
 /// The values of a request in the tables that count them.

@@ -36,7 +36,7 @@ LoadedStates::LoadedStates(const LockedStripe& stripe, const EngineContext& cont
       redis_(context.settings().name_hash) {
     const Quotas& quotas = *request.quotas;
     const auto stored = [&](const TableQuota& quota, QuotaState& state) {
-        Stored of{.key = {request.id_hash, redis_, quota, request.api_key}, .place = {}};
+        Stored of{.key = request.place_of(quota, redis_), .place = {}};
         of.place = stripe.quotas().load(of.key, state);
         return of;
     };

@@ -57,15 +57,41 @@ class RequestValues {
 
 bool QuotaDecision::choose(const std::shared_ptr<const KeyRecord>& record, ValueSource& values) {
     record_ = record.get();
-    const KnownKey* known = key_.known();
-    request_.quotas = known != nullptr ? known->quotas : tables_.quotas_of(*record);
+    if (group_.record() != nullptr) {
+        choose_with_group(*record);
+    } else {
+        const KnownKey* known = key_.known();
+        request_.quotas = known != nullptr ? known->quotas : tables_.quotas_of(*record);
+    }
     request_.id = record->id;
+    request_.group = record->group;
     request_.id_hash = key_.id();
     request_.api_key = key_.key().hash();
     if (request_.quotas && !tables_.counting_values().empty()) {
         choose_by_values(record, values);
     }
     return request_.quotas != nullptr;
+}
+
+/// A known key keeps the quotas of both, as long as both records are current.
+void QuotaDecision::choose_with_group(const KeyRecord& record) {
+    KnownKey* known = key_.known();
+    request_.group_hash = group_.id();
+    request_.group_key = group_.key().hash();
+    if (known != nullptr && known->group == group_.record()) {
+        request_.quotas = known->quotas;
+        return;
+    }
+    request_.quotas = tables_.quotas_of(record, group_.record().get());
+    if (known != nullptr && request_.quotas) {
+        engine().slices().end(*known);
+        known->quotas = request_.quotas;
+        known->refusal = {};
+        known->checked = std::min(known->checked, group_.checked());
+        known->group = group_.record();
+        known->group_key = group_.key();
+        known->group_id = group_.id();
+    }
 }
 
 /// A known key with the values of a known request has an entry of its own, with a slice and a
@@ -81,7 +107,7 @@ void QuotaDecision::choose_by_values(const std::shared_ptr<const KeyRecord>& rec
         const TokenHash hash = entries.hash(values.text());
         token = {key->token[0] ^ hash[0], key->token[1] ^ hash[1]};
         KnownKey* known = entries.find(token, tables_, key->used);
-        if (known != nullptr && known->record == record) {
+        if (known != nullptr && known->record == record && known->group == key->group) {
             key_.set_known(*known);
             request_.quotas = known->quotas;
             return;
@@ -102,7 +128,10 @@ void QuotaDecision::choose_by_values(const std::shared_ptr<const KeyRecord>& rec
                  .touched = key->touched,
                  .used = key->used,
                  .slice = {},
-                 .refusal = {}};
+                 .refusal = {},
+                 .group = key->group,
+                 .group_key = key->group_key,
+                 .group_id = key->group_id};
         key_.set_known(known);
     }
 }
@@ -129,8 +158,7 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
             return repeat(known->refusal, time);
         }
     }
-    request_.demand.changed =
-        engine().zone().last_change(key_.key().redis, key_.key().digest, request_.id_hash);
+    request_.demand.changed = last_change();
     Decision decision = decide_in_zone(known, clock_bounds(time));
     if (is_record_needed_) {
         return decide_alone();
@@ -139,6 +167,19 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
         renew_lease();
     }
     return decision;
+}
+
+/// Of the key, its id, or its group.
+SteadyTime QuotaDecision::last_change() const {
+    const Zone& zone = engine().zone();
+    const SteadyTime of_key =
+        zone.last_change(key_.key().redis, key_.key().digest, request_.id_hash);
+    return request_.group_key == 0 ? of_key
+                                   : std::max(of_key, zone.last_change_of(request_.group_key));
+}
+
+bool QuotaDecision::store_records() const {
+    return key_.store_record(*record_) && group_.store_record();
 }
 
 Decision QuotaDecision::decide_in_zone(KnownKey* known, const ClockBounds& now) {
@@ -175,7 +216,7 @@ Decision QuotaDecision::decide_alone() {
     const ClockBounds now = clock_bounds(engine().clock().steady());
     for (;;) {
         if (std::exchange(is_record_needed_, false)) {
-            is_record_stored_ = key_.store_record(*record_);
+            is_record_stored_ = store_records();
             if (!is_record_stored_) {
                 return {};
             }
@@ -192,7 +233,7 @@ Decision QuotaDecision::decide_alone() {
 /// The bounds of the clock that counts the id's quotas. Not to be called with a lock of the zone:
 /// the clock of a master that is new to this worker is found under another one.
 ClockBounds QuotaDecision::clock_bounds(ExactSteadyTime time) const {
-    return engine().clock_bounds(engine().slot_of(request_.id), time);
+    return engine().clock_bounds(engine().slot_of(request_.slot_text()), time);
 }
 
 Decision QuotaDecision::take_from_slice(const KnownKey& known, ExactSteadyTime now) const {
@@ -271,7 +312,7 @@ Decision QuotaDecision::decide(LoadedStates& states, KnownKey* known, bool is_ch
 /// calls, but not for a renewal.
 void QuotaDecision::renew_lease() const noexcept {
     if (!engine().worker().is_exiting() &&
-        engine().transport().is_reachable(engine().slot_of(request_.id))) {
+        engine().transport().is_reachable(engine().slot_of(request_.slot_text()))) {
         engine().acquires().renew_lease(request_);
     }
 }
@@ -280,7 +321,7 @@ void QuotaDecision::renew_lease() const noexcept {
 bool QuotaDecision::counts_alone() const {
     return key_.is_trusted() &&
            (engine().settings().on_failure == FailurePolicy::kLocal || is_only_counted()) &&
-           !engine().transport().is_reachable(engine().slot_of(request_.id));
+           !engine().transport().is_reachable(engine().slot_of(request_.slot_text()));
 }
 
 /// Before the first units of an id are owed, the record of the key must be in the zone: Settlement
@@ -334,14 +375,14 @@ void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
         const LockedStripe stripe(engine().zone(), request.id_hash);
         LoadedStates states(stripe, engine(), request);
         was_held = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
-        const SteadyTime recalled =
-            engine().zone().last_recall(redis, request.id_hash, *request.quotas);
+        const SteadyTime recalled = engine().zone().last_recall(
+            redis, request.id_hash, request.id_of_group(), *request.quotas);
         settle_cost(states, *request.quotas, counting, units,
                     is_recalled(*request.quotas, recalled, now), now);
         states.save(now.steady);
     }
     if (!was_held) {
-        key_.store_record(*record_);  // may have been evicted since the request was granted
+        store_records();  // may have been evicted since the request was granted
     }
     engine().settlement().settle_without_pass(request);
 }

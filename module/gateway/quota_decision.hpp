@@ -6,6 +6,7 @@
 
 #include "module/gateway/acquire_waiter.hpp"
 #include "module/gateway/authenticator.hpp"
+#include "module/gateway/group_finder.hpp"
 #include "module/gateway/loaded_states.hpp"
 
 namespace tollgate::gateway {
@@ -14,12 +15,13 @@ namespace tollgate::gateway {
 /// memory, by the counts and leases in the zone, or alone in an outage.
 class QuotaDecision {
   public:
-    /// Both must outlive it.
-    QuotaDecision(TableSet& tables, Authenticator& key) : tables_(tables), key_(key) {}
+    /// All must outlive it.
+    QuotaDecision(TableSet& tables, Authenticator& key, const GroupFinder& group)
+        : tables_(tables), key_(key), group_(group) {}
 
-    /// Chooses the quotas of the key with this record, which must outlive this object, and of the
-    /// values of the request. False if its plan is not in every table, or its limits are invalid.
-    /// Throws std::bad_alloc.
+    /// Chooses the quotas of the key with this record, which must outlive this object, of its group
+    /// if that is needed, and of the values of the request. False if its plan is not in every
+    /// table, or its limits are invalid. Throws std::bad_alloc.
     bool choose(const std::shared_ptr<const KeyRecord>& record, ValueSource& values);
     /// What the request asks of them. `settles`: Decision::counting is needed.
     void set_demand(std::int64_t cost, bool refusals_strike, bool settles);
@@ -52,6 +54,9 @@ class QuotaDecision {
   private:
     Engine& engine() const { return tables_.engine(); }
 
+    void choose_with_group(const KeyRecord& record);
+    SteadyTime last_change() const;
+    bool store_records() const;
     void choose_by_values(const std::shared_ptr<const KeyRecord>& record, ValueSource& source);
 
     ClockBounds clock_bounds(ExactSteadyTime time) const;
@@ -68,6 +73,7 @@ class QuotaDecision {
 
     TableSet& tables_;
     Authenticator& key_;
+    const GroupFinder& group_;
     AcquireRequest request_;
     const KeyRecord* record_ = nullptr;
     bool settles_ = false;

@@ -173,18 +173,24 @@ bool Settlement::may_be_used(const QuotaCache::Held& held) const {
     });
 }
 
-/// The id in clear text; empty if the zone has no record of it.
-std::string Settlement::find_id(std::uint64_t api_key, const IdHash& id) const {
+/// The id and its group in clear text; empty if the zone has no record of it.
+KeyCache::Owner Settlement::find_owner(std::uint64_t api_key, const IdHash& id) const {
     Zone& zone = context_.zone();
     const LockedStripe stripe(zone, zone.stripe_of_key(api_key));
-    return stripe.keys().find_id(api_key, id);
+    return stripe.keys().find_owner(api_key, id);
+}
+
+bool Settlement::has_record(std::uint64_t api_key, const IdHash& id) const {
+    Zone& zone = context_.zone();
+    return LockedStripe(zone, zone.stripe_of_key(api_key)).keys().has_id(api_key, id);
 }
 
 /// Nothing if the quota need not be settled now, or cannot be.
 std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, const PlanTable& table,
                                                Which which, ExactSteadyTime now) const {
-    std::string id = find_id(held.api_key, held.id);
-    const redis::Slot slot = context_.slot_of(id);
+    const bool is_cluster = context_.settings().is_cluster;
+    auto owner = is_cluster ? find_owner(held.api_key, held.id) : KeyCache::Owner{};
+    const redis::Slot slot = context_.slot_of(owner.group.empty() ? owner.id : owner.group);
     const ClockBounds bounds = context_.clock_bounds(slot, now);
     const bool is_recalled = tollgate::is_recalled(Period::of_code(held.layout.periods.front()),
                                                    last_recall(held), bounds);
@@ -193,7 +199,10 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, con
     if (!is_due || !context_.transport().is_reachable(slot)) {
         return std::nullopt;
     }
-    return Due{held, std::move(id), is_recalled, held.has_ended(bounds.earliest)};
+    if (!is_cluster) {
+        owner = find_owner(held.api_key, held.id);
+    }
+    return Due{held, std::move(owner), is_recalled, held.has_ended(bounds.earliest)};
 }
 
 /// A turn of a pass. True if no held quota is left to look at.
@@ -228,6 +237,7 @@ void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_ke
     for (TableQuota& quota : held) {
         AcquireRequest request;
         request.id = ended.record.id;
+        request.group = ended.record.group;
         request.id_hash = ended.id;
         request.api_key = api_key;
         request.quotas = std::make_shared<const Quotas>(Quotas{std::move(quota)});
@@ -237,11 +247,10 @@ void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_ke
 }
 
 void Settlement::settle_without_pass(const AcquireRequest& request) {
-    Zone& zone = context_.zone();
-    const bool has_record = LockedStripe(zone, zone.stripe_of_key(request.api_key))
-                                .keys()
-                                .has_id(request.api_key, request.id_hash);
-    if (!has_record || returns_leases(*request.quotas)) {
+    const bool has_records =
+        has_record(request.api_key, request.id_hash) &&
+        (request.group_key == 0 || has_record(request.group_key, request.group_hash));
+    if (!has_records || returns_leases(*request.quotas)) {
         AcquireRequest settling = request;
         settling.returns_lease = true;
         acquires_.settle(settling);
@@ -254,11 +263,12 @@ void Settlement::settle(const Due& due, Which which) {
     const QuotaCache::Held& held = due.held;
     AcquireRequest request;
     request.quotas = quotas_of(due);
-    if (due.id.empty() && due.has_ended) {
+    if (due.owner.id.empty() && due.has_ended) {
         drop(held);
-    } else if (!due.id.empty()) {
+    } else if (!due.owner.id.empty()) {
         request.returns_lease = which == Which::kLeft || due.is_recalled;
-        request.id = due.id;
+        request.id = due.owner.id;
+        request.group = due.owner.group;
         request.id_hash = held.id;
         request.api_key = held.api_key;
         acquires_.settle(request);
@@ -271,7 +281,7 @@ void Settlement::settle(const Due& due, Which which) {
 std::shared_ptr<const Quotas> Settlement::quotas_of(const Due& due) {
     const QuotaCache::Held& held = due.held;
     const PlanTable* const table = table_of(held);
-    if (!table->notify.empty() && !due.id.empty()) {
+    if (!table->notify.empty() && !due.owner.id.empty()) {
         Zone& zone = context_.zone();
         const KeyRecord record = LockedStripe(zone, zone.stripe_of_key(held.api_key))
                                      .keys()

@@ -55,9 +55,9 @@ class Settlement : private Pinned {
     };
     struct Due {
         QuotaCache::Held held;
-        std::string id;    ///< empty if the zone has no record of the id
-        bool is_recalled;  ///< see is_recalled
-        bool has_ended;    ///< no window of the quota counts any more
+        KeyCache::Owner owner;  ///< without an id if the zone has no record of it
+        bool is_recalled;       ///< see is_recalled
+        bool has_ended;         ///< no window of the quota counts any more
     };
     void run() noexcept;
     void on_timer();
@@ -69,7 +69,8 @@ class Settlement : private Pinned {
     SteadyTime last_recall(const QuotaCache::Held& held) const;
     std::optional<Due> due(const QuotaCache::Held& held, const PlanTable& table, Which which,
                            ExactSteadyTime now) const;
-    std::string find_id(std::uint64_t api_key, const IdHash& id) const;
+    KeyCache::Owner find_owner(std::uint64_t api_key, const IdHash& id) const;
+    bool has_record(std::uint64_t api_key, const IdHash& id) const;
     bool settle(Which which);
     void settle(const Due& due, Which which);
     bool is_ours(const QuotaCache::Held& held) const;

@@ -23,6 +23,11 @@ AcquireRequest request_for(const KnownKey& key) {
     request.id_hash = key.id;
     request.api_key = key.key.hash();
     request.quotas = key.quotas;
+    request.group = key.record->group;
+    if (key.group) {
+        request.group_hash = key.group_id;
+        request.group_key = key.group_key.hash();
+    }
     return request;
 }
 
@@ -37,7 +42,8 @@ void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowSta
                   const ClockBounds& now) noexcept {
     const std::uint32_t redis = context_.settings().name_hash;
     if (is_shutting_down_ || !key.slice.is_worthwhile(states, *key.quotas, now.steady) ||
-        is_recalled(*key.quotas, context_.zone().last_recall(redis, key.id, *key.quotas), now)) {
+        is_recalled(*key.quotas,
+                    context_.zone().last_recall(redis, key.id, key.group_id, *key.quotas), now)) {
         return;
     }
     // Without memory for a slice, requests are granted from the lease.
@@ -75,7 +81,9 @@ void Slices::end(const IdHash& id) noexcept {
         return;
     }
     for (KnownKey* key : active_) {
-        if (key->id == id && key->slice.is_taken()) {
+        const bool is_of_id =
+            is_same_id(key->id, id) || (key->group && is_same_id(key->group_id, id));
+        if (is_of_id && key->slice.is_taken()) {
             attempt(context_.log(), [&] { return_slice(*key); });
         }
     }
@@ -84,6 +92,10 @@ void Slices::end(const IdHash& id) noexcept {
 void Slices::return_slice(KnownKey& key) {
     AcquireRequest request = request_for(key);
     request.demand.changed = context_.zone().last_change(key.key.redis, key.key.digest, key.id);
+    if (request.group_key != 0) {
+        request.demand.changed =
+            std::max(request.demand.changed, context_.zone().last_change_of(request.group_key));
+    }
     const SteadyTime now = context_.steady_time();
     {
         const LockedStripe stripe(context_.zone(), key.id);

@@ -32,7 +32,8 @@ class Slices {
     /// Returns the rest of a key's slice to the zone. Its record and quotas may then be
     /// replaced.
     void end(KnownKey& key) noexcept;
-    /// Returns the slices of all keys of an id, unless there are too many slices to look for them.
+    /// Returns the slices of all keys of an id or a group, unless there are too many slices to look
+    /// for them.
     void end(const IdHash& id) noexcept;
     /// Returns all slices. A graceful shutdown has begun: no slice is taken any more.
     void shut_down() noexcept;

@@ -27,6 +27,7 @@ TableSet::TableSet(std::span<const PlanTable* const> tables, const std::optional
       engine_(engine),
       budget_(table_with_budget(tables)),
       quotas_(tables),
+      counts_groups_(std::ranges::any_of(tables, &PlanTable::by_group)),
       statistics_(std::move(statistics)) {
     for (std::size_t i = 0; i < tables.size(); ++i) {
         if (tables[i]->counts_values()) {
@@ -35,11 +36,13 @@ TableSet::TableSet(std::span<const PlanTable* const> tables, const std::optional
     }
 }
 
-std::shared_ptr<const Quotas> TableSet::quotas_of(const KeyRecord& key) {
+std::shared_ptr<const Quotas> TableSet::quotas_of(const KeyRecord& key, const KeyRecord* group) {
     try {
-        return quotas_.find(key);
+        return quotas_.find(key, group);
     } catch (const ParseError& e) {
-        engine_.report_record("limits of key \"" + key.id + "\": " + e.what());
+        engine_.report_record("limits of key \"" + key.id + "\"" +
+                              (group == nullptr ? "" : " or group \"" + group->id + "\"") + ": " +
+                              e.what());
         return nullptr;
     }
 }
@@ -73,8 +76,9 @@ bool TableSet::admits_lookup(AddressBytes address, Instant now) const {
 }
 
 bool TableSet::has_plan(std::string_view plan) const {
-    return std::ranges::all_of(
-        tables_, [&](const PlanTable* table) { return table->find(plan) != nullptr; });
+    return std::ranges::all_of(tables_, [&](const PlanTable* table) {
+        return table->by_group || table->find(plan) != nullptr;
+    });
 }
 
 RequestStatistics* TableSet::statistics_of(std::string_view plan) const {

@@ -30,12 +30,14 @@ class TableSet {
     std::span<const PlanTable* const> tables() const { return tables_; }
     /// The positions of the tables that count values.
     std::span<const std::size_t> counting_values() const { return counting_values_; }
+    /// Whether a table has by=group.
+    bool counts_groups() const { return counts_groups_; }
     /// The ban policy of the first table that has one.
     const std::optional<BanPolicy>& ban() const { return ban_; }
     Engine& engine() const { return engine_; }
-    /// The quotas of a key, without values; nullptr if its plan is not in every table. The same if
-    /// its limits are invalid, which is logged. Throws std::bad_alloc.
-    std::shared_ptr<const Quotas> quotas_of(const KeyRecord& key);
+    /// The quotas of a key and its group (see choose_quotas), without values; nullptr if a plan is
+    /// not in every table. The same if limits are invalid, which is logged. Throws std::bad_alloc.
+    std::shared_ptr<const Quotas> quotas_of(const KeyRecord& key, const KeyRecord* group = nullptr);
     /// Charges `cost` to the budget of an address for failed authentications: `anonymous` of the
     /// first table that has one. 0 only reads the budget. `now` is the node's own clock. Returns
     /// the windows afterwards, or none without a budget.
@@ -44,7 +46,7 @@ class TableSet {
     /// AddressBudgets::admits_lookup. Always true without a budget.
     bool admits_lookup(AddressBytes address, Instant now) const;
 
-    /// Whether every table has this plan, or a default.
+    /// Whether every table that does not count groups has this plan, or a default.
     bool has_plan(std::string_view plan) const;
 
     /// The statistics of requests whose key has this plan in its record; an empty `plan` means
@@ -58,6 +60,7 @@ class TableSet {
     const PlanTable* budget_;  ///< the first table with `anonymous`; nullptr: none
     PlanQuotas quotas_;
     std::vector<std::size_t> counting_values_;
+    bool counts_groups_;
     std::vector<RequestStatistics*> statistics_;
 };
 

@@ -126,11 +126,13 @@ redis::SharedMaster& LockedNode::sentinel_master(std::uint32_t name) const {
     return claim_entry(zone_.node_.sentinels, name).master;
 }
 
-SteadyTime Zone::last_recall(std::uint32_t redis, const IdHash& id, const Quotas& quotas) const {
+SteadyTime Zone::last_recall(std::uint32_t redis, const IdHash& id, const IdHash& group,
+                             const Quotas& quotas) const {
     SteadyTime last = recalls_.last(redis, id, 0);
     for (const TableQuota& quota : quotas) {
         if (quota.value) {
-            last = std::max(last, recalls_.last(redis, id, quota.value.number()));
+            const IdHash& owner = quota.by == CountedBy::kGroup ? group : id;
+            last = std::max(last, recalls_.last(redis, owner, quota.value.number()));
         }
     }
     return last;

@@ -115,6 +115,11 @@ class Zone : private Pinned {
     SteadyTime last_change(std::uint32_t redis, const IdHash& id) const {
         return changes_.last(redis, id);
     }
+    SteadyTime last_made_change(std::uint32_t redis, const KeyDigest& key) const {
+        return changes_.last_made(redis, key);
+    }
+    /// last_change() of the key with this KeyCache::Key::hash.
+    SteadyTime last_change_of(std::uint64_t key_hash) const { return changes_.last(key_hash); }
     /// When a key or its id was last changed; 0: never. A record that is not newer is outdated.
     /// Needs no lock.
     SteadyTime last_made_change(std::uint32_t redis, const KeyDigest& key, const IdHash& id) const {
@@ -125,8 +130,9 @@ class Zone : private Pinned {
         const SteadyTime of_id = recalls_.last(redis, id, 0);
         return value == 0 ? of_id : std::max(of_id, recalls_.last(redis, id, value));
     }
-    /// The same for these quotas.
-    SteadyTime last_recall(std::uint32_t redis, const IdHash& id, const Quotas& quotas) const;
+    /// The same for these quotas of an id and its group.
+    SteadyTime last_recall(std::uint32_t redis, const IdHash& id, const IdHash& group,
+                           const Quotas& quotas) const;
     /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
     /// entries are taken, the least recently used one is used again. Locks the node
     /// for a new name.

@@ -12,6 +12,9 @@ namespace tollgate {
 
 namespace {
 
+/// The bytes of an IdHash that do not depend on the group.
+constexpr std::size_t kBytesOfId = 8;
+
 void check(int result) {
     if (result != 1) {
         throw std::runtime_error("OpenSSL failed to compute a digest");
@@ -36,6 +39,19 @@ IdHash id_hash(std::string_view id) {
     IdHash hash{};
     std::copy_n(digest.begin(), hash.size(), hash.begin());
     return hash;
+}
+
+IdHash id_hash(std::string_view id, std::string_view group) {
+    IdHash hash = id_hash(id);
+    if (!group.empty()) {
+        const IdHash of_group = id_hash(group);
+        std::copy(of_group.begin() + kBytesOfId, of_group.end(), hash.begin() + kBytesOfId);
+    }
+    return hash;
+}
+
+bool is_same_id(const IdHash& a, const IdHash& b) {
+    return std::equal(a.begin(), a.begin() + kBytesOfId, b.begin());
 }
 
 std::string sha1_hex(std::string_view text) {

@@ -19,6 +19,13 @@ using IdHash = std::array<unsigned char, 12>;
 /// Throws std::runtime_error if OpenSSL fails.
 IdHash id_hash(std::string_view id);
 
+/// The same of an id in a group: the last 32 bits are those of the group's own hash, so that both
+/// are in the same stripe of the zone. Without a group, that of the id.
+IdHash id_hash(std::string_view id, std::string_view group);
+
+/// Whether both are of the same id, in any groups.
+bool is_same_id(const IdHash& a, const IdHash& b);
+
 /// The SHA-1 of a text in hexadecimal, which identifies a script in EVALSHA. Throws
 /// std::runtime_error if OpenSSL fails.
 std::string sha1_hex(std::string_view text);

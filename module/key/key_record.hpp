@@ -31,6 +31,8 @@ struct KeyRecord {
     std::string from{};
     /// Of the keys that a rotation issues: see is_valid_key_prefix; empty: kKeyPrefix.
     std::string prefix{};
+    /// The group of the id: see is_valid_key_id; empty: none. The counters of the id belong to it.
+    std::string group{};
     bool operator==(const KeyRecord&) const = default;
 
     /// Whether the key is valid at this time: active and not expired.

@@ -1,7 +1,10 @@
 #include "module/management/ban.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "module/management/group_index.hpp"
 #include "module/management/key_json.hpp"
 #include "module/management/key_transactions.hpp"
 
@@ -35,8 +38,9 @@ KeyBan ban_of(std::string id, const redis::Value& hash, Instant now) {
 }  // namespace
 
 Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string id) {
+    const auto owner = co_await owner_of(database, keys, id);
     Transaction transaction;
-    transaction.commands.push_back({"HGETALL", keys.ban(id)});
+    transaction.commands.push_back({"HGETALL", keys.ban(owner.owner())});
     transaction.commands.push_back({"TIME"});
     const auto replies = co_await execute(database, std::move(transaction));
     co_return ban_of(std::move(id), replies.value().front(), time_of_reply(replies->back()));
@@ -54,10 +58,13 @@ Task<BanPage> read_bans(Database& database, const redis::Keys& keys, std::option
     bool has_more = true;
     while (has_more && !bounds.is_end(page.bans.size())) {
         const auto places = co_await ids.page(after, kIdsPerRead, has_more);
+        std::vector<std::string> read;
+        std::ranges::transform(places, std::back_inserter(read), &Place::id);
+        const auto owners = co_await owners_of(database, keys, std::move(read));
         std::vector<redis::Command> commands;
-        commands.reserve(places.size());
-        for (const auto& place : places) {
-            commands.push_back({"HGETALL", keys.ban(place.id)});
+        commands.reserve(owners.size());
+        for (const auto& owner : owners) {
+            commands.push_back({"HGETALL", keys.ban(owner.owner())});
         }
         const auto hashes = co_await run_all(database, std::move(commands));
         for (std::size_t i = 0; i < places.size() && page.bans.size() < limit; ++i) {
@@ -86,8 +93,9 @@ void write_ban(JsonWriter& json, const KeyBan& ban) {
 }
 
 Task<void> lift_ban(Database& database, const redis::Keys& keys, AuditEntry entry) {
+    const auto owner = co_await owner_of(database, keys, entry.id);
     Transaction transaction;
-    transaction.commands.push_back({"DEL", keys.ban(entry.id)});
+    transaction.commands.push_back({"DEL", keys.ban(owner.owner())});
     transaction.names = {entry.id};
     KeyTransactions transactions(database, keys, std::move(entry));
     co_await transactions.commit(std::move(transaction), KeyTransactions::Audited::kYes);

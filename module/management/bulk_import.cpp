@@ -4,11 +4,17 @@
 #include <iterator>
 #include <utility>
 
+#include "module/management/group_index.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::management {
 
 namespace {
+
+/// The group of the id; empty: none.
+std::string group_of(const KeysOfId& keys) {
+    return keys.keys.front().record.group;
+}
 
 /// Whether a stored key is the one of a record. An import may not know when a key was created.
 bool is_same(const StoredKey& stored, const StoredKey& key) {
@@ -97,6 +103,9 @@ Task<std::vector<bool>> BulkImport::create(std::span<const Record> records) {
             members.push_back(std::move(member));
             transaction.commands.push_back(names_.adding(std::move(members)));
         }
+        if (auto group = group_of(record.keys); !group.empty()) {
+            transaction.commands.push_back(indexing(keys_, record.keys.id, std::move(group)));
+        }
         for (const auto& key : record.keys.keys) {
             auto creation = creation_of(key);
             std::ranges::move(creation.conditions, std::back_inserter(transaction.conditions));
@@ -125,6 +134,7 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
     std::vector<bool> created(records.size(), true);
     redis::Command add{"ZADD", keys_.ids(), "NX"};
     std::vector<std::string> members;
+    redis::Command groups{"HSET", keys_.group_of_ids()};
     Transactions claims;
     Transactions keys;
     auto exists = existing.begin();
@@ -136,6 +146,9 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
         if (created[i]) {
             add_to_ids(record, add);
             members.push_back(member_of(record));
+            if (auto group = group_of(record); !group.empty()) {
+                groups.insert(groups.end(), {record.id, std::move(group)});
+            }
             claims.push_back(claim_of(record, {}));
             for (const auto& key : record.keys) {
                 keys.push_back(creation_of(key));
@@ -147,6 +160,9 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
     }
     co_await run(database_, std::move(add));
     co_await add_names(std::move(members));
+    if (groups.size() > 2) {
+        co_await run(database_, std::move(groups));
+    }
     const auto claimed = co_await execute(database_, std::move(claims));
     // A key whose id could not be claimed must not be stored.
     auto claim = claimed.begin();
@@ -202,6 +218,10 @@ Task<void> BulkImport::examine(Record record) {
     redis::Command add{"ZADD", keys_.ids(), "NX"};
     add_to_ids(wanted, add);
     co_await run(database_, std::move(add));
+    if (auto group = group_of(wanted); !group.empty()) {
+        auto index = indexing(keys_, wanted.id, std::move(group));
+        co_await run(database_, std::move(index));
+    }
     std::vector<std::string> members(1, member_of(wanted));
     co_await add_names(std::move(members));
     auto claim = claim_of(wanted, digests);

@@ -47,7 +47,7 @@ std::string history_field(std::string_view table, std::int64_t day) {
 
 /// Reads the days that are still in the quotas. With `before`, the days that were there before, the
 /// fields of the history that these days have been moved to since are read at once.
-Transaction reading_of_quotas(const redis::Keys& keys, const std::string& id,
+Transaction reading_of_quotas(const redis::Keys& keys, const redis::Owner& id,
                               const CountedTables& tables, const OpenDays& before) {
     Transaction transaction;
     for (const auto& table : tables) {
@@ -163,10 +163,10 @@ Task<std::vector<Replies>> read_quotas(Database& database, const redis::Keys& ke
     std::vector<Transaction> transactions;
     transactions.reserve(readings.size());
     for (const auto& reading : readings) {
-        auto& transaction =
-            transactions.emplace_back(reading_of_quotas(keys, reading.id, tables, reading.before));
+        auto& transaction = transactions.emplace_back(
+            reading_of_quotas(keys, reading.id.owner(), tables, reading.before));
         if (!further.empty()) {
-            transaction.commands.push_back({further, keys.history(reading.id)});
+            transaction.commands.push_back({further, keys.history(reading.id.owner())});
         }
     }
     if (further.empty() && tables.empty()) {
@@ -192,8 +192,8 @@ Task<void> scan(Database& database, const redis::Keys& keys, std::vector<Reading
         std::vector<redis::Command> commands;
         commands.reserve(unfinished.size());
         for (const auto* reading : unfinished) {
-            commands.push_back({"HSCAN", keys.history(reading->id), reading->cursor, "COUNT",
-                                std::string(kFields)});
+            commands.push_back({"HSCAN", keys.history(reading->id.owner()), reading->cursor,
+                                "COUNT", std::string(kFields)});
         }
         const auto read = co_await run_all(database, std::move(commands));
         for (std::size_t i = 0; i < read.size(); ++i) {
@@ -220,8 +220,9 @@ Task<std::vector<UsageHistory>> HistoryReader::read(std::vector<std::string> ids
     std::vector<UsageHistory> histories(ids.size());
     std::vector<Reading> all;
     all.reserve(ids.size());
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        all.push_back({.id = std::move(ids[i]), .index = i});
+    auto owners = co_await owners_of(database_, keys_, std::move(ids));
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+        all.push_back({.id = std::move(owners[i]), .index = i});
     }
     std::vector<Reading> few;
     std::vector<Reading> many;

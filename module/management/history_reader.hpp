@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "module/management/database.hpp"
+#include "module/management/group_index.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/usage_history.hpp"
 
@@ -32,7 +33,7 @@ class HistoryReader {
     using OpenDays = std::vector<std::optional<std::int64_t>>;
     /// What has been read of the history of an id.
     struct Reading {
-        std::string id;
+        OwnerName id;
         std::size_t index = 0;                       ///< of the id
         OpenDays before{};                           ///< the days in the quotas before the pages
         std::map<std::string, std::string> moved{};  ///< days in the history

@@ -49,7 +49,8 @@ bool NamePattern::matches(const std::string& name) const {
 
 bool KeyFilter::matches(const KeysOfId& keys, std::chrono::sys_seconds now) const {
     const KeyRecord record = keys.keys.empty() ? KeyRecord{} : keys.keys.front().record;
-    return (!plan || record.plan == *plan) && (!state || state_of(keys, now) == *state) &&
+    return (!plan || record.plan == *plan) && (!group || record.group == *group) &&
+           (!state || state_of(keys, now) == *state) &&
            (!expires_before || (record.expires && *record.expires < *expires_before)) &&
            (!scope || has_scope(record, *scope)) && (!meta || has_meta(record, *meta));
 }
@@ -57,6 +58,9 @@ bool KeyFilter::matches(const KeysOfId& keys, std::chrono::sys_seconds now) cons
 void validate(const KeyFilter& filter) {
     if (filter.plan && !is_valid_name(*filter.plan)) {
         refuse("plan: invalid name: use 1 to 64 letters, digits, _, - and .");
+    }
+    if (filter.group && !is_valid_key_id(*filter.group)) {
+        refuse("group: use 1 to 64 letters, digits, _, - and .");
     }
     // A worker may match all names for one request.
     if (filter.name && !is_valid_key_name(*filter.name)) {

@@ -36,8 +36,11 @@ struct KeyFilter {
     std::optional<std::string> scope{};                        ///< that the key has
     /// A member of the meta that the key has: `NAME=VALUE`, the value as meta_text() writes it.
     std::optional<std::string> meta{};
+    std::optional<std::string> group{};
 
-    bool is_empty() const { return !plan && !state && !name && !expires_before && !scope && !meta; }
+    bool is_empty() const {
+        return !plan && !state && !name && !expires_before && !scope && !meta && !group;
+    }
     /// Whether the current key of the id matches, whatever its name is: see find_keys().
     bool matches(const KeysOfId& keys, std::chrono::sys_seconds now) const;
 };

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "module/management/group_index.hpp"
+
 namespace tollgate::management {
 
 Task<std::optional<std::string>> unfinished_id(KeyReader& reader, std::string digest) {
@@ -44,6 +46,10 @@ Task<KeysOfId> KeyOperation::create(StoredKey key) {
     // A concurrent revocation has removed the reservation or the claim, or will remove the key
     // after its activation.
     co_await names_.add(id, key.record.name);
+    if (!key.record.group.empty()) {
+        auto index = indexing(keys_, id, key.record.group);
+        co_await run(database_, std::move(index));
+    }
     bool works = co_await transactions_.list(id, digest, key.created);
     if (works) {
         works = co_await transactions_.activate(key);

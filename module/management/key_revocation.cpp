@@ -1,6 +1,7 @@
 #include <chrono>
 #include <utility>
 
+#include "module/management/group_index.hpp"
 #include "module/management/key_operation.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
@@ -68,8 +69,12 @@ Task<void> KeyOperation::revoke(std::string id) {
     for (const auto& digest : *revoked_) {
         co_await transactions_.remove(digest, id);
     }
-    const bool may_span = database_.may_span(keys_.id(id), keys_.ban(id));
-    const Transaction remove_ban{.commands = {{"DEL", keys_.ban(id)}}, .names = {id}};
+    const auto owner = co_await owner_of(database_, keys_, id);
+    const auto ban = keys_.ban(owner.owner());
+    const bool may_span = database_.may_span(keys_.id(id), ban);
+    Transaction remove_ban;
+    remove_ban.commands.push_back({"DEL", ban});
+    remove_ban.names.push_back(id);
     co_await transactions_.commit(remove_ban, Audited::kYes);
     // Gateways do not write it again once the id has no set.
     const redis::Command remove_uses{"DEL", keys_.used(id)};
@@ -87,7 +92,7 @@ Task<void> KeyOperation::revoke(std::string id) {
             {.command = {"SMEMBERS", keys_.id(id)}, .elements = digests});
         remove_id.commands = {{"DEL", keys_.id(id)}};
         if (may_span) {
-            remove_id.commands.push_back({"DEL", keys_.ban(id)});
+            remove_id.commands.push_back({"DEL", ban});
             remove_id.commands.push_back(remove_uses);
         }
         remove_id.names = {id};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "module/management/group_index.hpp"
 #include "module/management/random_key.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
@@ -202,7 +203,12 @@ Task<bool> KeyTransactions::change(std::string digest, std::string id, Change ap
         }
         auto transaction = change_of(*found);
         const auto name = found->record.name;
+        const bool had_group = !found->record.group.empty();
         apply(*found);
+        if (had_group || !found->record.group.empty()) {
+            auto index = indexing(keys_, id, found->record.group);
+            co_await run(database_, std::move(index));
+        }
         const bool is_renamed =
             NameIndex::member_of(id, name) != NameIndex::member_of(id, found->record.name);
         // Together with the record if that may be: a user who may not publish changes nothing.

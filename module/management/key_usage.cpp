@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "module/management/group_index.hpp"
 #include "module/management/key_json.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/known_id.hpp"
@@ -44,8 +45,8 @@ Limits own_limits(const KeysOfId& keys) {
 TableState state_in(const PlanTable& table, const KeysOfId& keys) {
     TableState state{.table = table.name, .rates = {}, .known = true};
     // The limits of a table that counts values are those of each value. Without a value, only the
-    // day of its history is counted.
-    const Plan* plan = keys.keys.empty() || table.counts_values()
+    // day of its history is counted. In a table that counts groups, nothing of an id is.
+    const Plan* plan = keys.keys.empty() || table.counts_values() || table.by_group
                            ? nullptr
                            : table.find(keys.keys.front().record.plan);
     if (plan != nullptr) {
@@ -171,9 +172,12 @@ Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::stri
         states.push_back(
             {.table = table, .rates = std::move(limits.rates), .in_flight = limits.in_flight});
     }
-    std::vector<redis::Command> commands{{"TIME"}, {"HGETALL", keys.flight(id)}};
+    const auto owner = co_await owner_of(database, keys, id);
+    std::vector<redis::Command> commands;
+    commands.push_back({"TIME"});
+    commands.push_back({"HGETALL", keys.flight(id)});
     for (const auto& state : states) {
-        commands.push_back({"HGETALL", keys.quota(id, state.table)});
+        commands.push_back({"HGETALL", keys.quota(owner.owner(), state.table)});
     }
     const auto replies = co_await run_all(database, std::move(commands));
     const auto now = time_of_reply(replies.front());

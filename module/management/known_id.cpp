@@ -4,18 +4,23 @@
 #include <utility>
 #include <vector>
 
+#include "module/management/group_index.hpp"
 #include "module/management/key_reader.hpp"
 
 namespace tollgate::management {
 
 Task<void> require_known_id(Database& database, const redis::Keys& keys, std::string id,
                             CountingTables tables) {
-    std::vector<redis::Command> commands{{"EXISTS", keys.ban(id)}, {"EXISTS", keys.history(id)}};
+    const auto name = co_await owner_of(database, keys, id);
+    const redis::Owner owner = name.owner();
+    std::vector<redis::Command> commands;
+    commands.push_back({"EXISTS", keys.ban(owner)});
+    commands.push_back({"EXISTS", keys.history(owner)});
     for (const auto* table : tables.known) {
-        commands.push_back({"EXISTS", keys.quota(id, table->name)});
+        commands.push_back({"EXISTS", keys.quota(owner, table->name)});
     }
     for (const auto& table : tables.found) {
-        commands.push_back({"EXISTS", keys.quota(id, table)});
+        commands.push_back({"EXISTS", keys.quota(owner, table)});
     }
     const auto replies = co_await run_all(database, std::move(commands));
     const bool is_counted = std::ranges::any_of(

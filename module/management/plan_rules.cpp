@@ -75,7 +75,16 @@ std::vector<std::string> plan_names(const std::vector<PlanTable>& tables) {
     return {names.begin(), names.end()};
 }
 
-void require_usable_plan(const std::vector<PlanTable>& tables, const KeyRecord& record) {
+std::vector<PlanTable> tables_for(const std::vector<PlanTable>& tables, PlanOf owner) {
+    std::vector<PlanTable> found;
+    std::ranges::copy_if(tables, std::back_inserter(found), [&](const PlanTable& table) {
+        return table.by_group == (owner == PlanOf::kGroup);
+    });
+    return found;
+}
+
+void require_usable_plan(const std::vector<PlanTable>& all, const KeyRecord& record, PlanOf owner) {
+    const auto tables = tables_for(all, owner);
     if (tables.empty()) {
         return;
     }
@@ -87,15 +96,16 @@ void require_usable_plan(const std::vector<PlanTable>& tables, const KeyRecord& 
     const auto custom = tables_with_custom(tables, record.plan);
     if (record.limits.empty() && !custom.empty()) {
         refuse("limits: the plan \"" + record.plan + "\" is custom in " + quoted_list(custom) +
-               ", and the key has no limits");
+               ", and the " + (owner == PlanOf::kKey ? "key" : "group") + " has no limits");
     }
 }
 
-void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record) {
+void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record,
+                          PlanOf owner) {
     if (record.limits.empty()) {
         return;
     }
-    for (const auto& table : tables) {
+    for (const auto& table : tables_for(tables, owner)) {
         const Plan* plan = table.find(record.plan);
         if (plan == nullptr || plan->kind != Plan::Kind::kCustom || !plan->sliding) {
             continue;

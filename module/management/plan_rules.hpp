@@ -29,13 +29,21 @@ std::string quoted_list(const std::vector<std::string>& names);
 /// The names of all plans of the tables, each once, sorted.
 std::vector<std::string> plan_names(const std::vector<PlanTable>& tables);
 
+/// Whose record has a plan. Tables with `by=group` apply those of groups, all others those of keys.
+enum class PlanOf : bool { kKey, kGroup };
+
+/// The tables that apply such plans.
+std::vector<PlanTable> tables_for(const std::vector<PlanTable>& tables, PlanOf owner);
+
 /// Refuses a record that the gateways would not apply: its plan is in no table, or is `custom` in a
 /// table and the record has no limits. Does nothing without tables. Throws OperationError with
 /// Reason::kInvalid, whose message begins with the name of the value.
-void require_usable_plan(const std::vector<PlanTable>& tables, const KeyRecord& record);
+void require_usable_plan(const std::vector<PlanTable>& all, const KeyRecord& record,
+                         PlanOf owner = PlanOf::kKey);
 
 /// Throws OperationError with Reason::kInvalid if the record's limits contain a month, and its plan
 /// is `custom` with sliding windows in one of the tables: the gateways would refuse the key.
-void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record);
+void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record,
+                          PlanOf owner = PlanOf::kKey);
 
 }  // namespace tollgate::management

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "module/management/group_index.hpp"
 #include "module/management/key_transactions.hpp"
 #include "module/quota/period.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -29,7 +30,7 @@ std::string joined_parts(const Parts& parts) {
 
 /// The commands that move the last day of a table to the history, with the units that the fields of
 /// its quota have. None if it has no day.
-std::vector<redis::Command> moving_of_day(const redis::Keys& keys, const std::string& id,
+std::vector<redis::Command> moving_of_day(const redis::Keys& keys, const redis::Owner& id,
                                           const PlanTable& table, const redis::Value& quota,
                                           const redis::Value& lifetime, Instant now) {
     auto fields = quota.fields();
@@ -52,17 +53,19 @@ std::vector<redis::Command> moving_of_day(const redis::Keys& keys, const std::st
 }
 
 Task<void> reset_table(Database& database, const redis::Keys& keys, KeyTransactions& transactions,
-                       const std::string& id, const PlanTable& table) {
+                       const OwnerName& name_of_id, const PlanTable& table) {
     constexpr int kMostAttempts = 100;
-    const auto name = keys.quota(id, table.name);
+    const std::string& id = name_of_id.id;
+    const redis::Owner owner = name_of_id.owner();
+    const auto name = keys.quota(owner, table.name);
     for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
         Transaction read;
-        read.commands = {{"HGETALL", name}, {"PTTL", keys.history(id)}, {"TIME"}};
+        read.commands = {{"HGETALL", name}, {"PTTL", keys.history(owner)}, {"TIME"}};
         const auto replies = co_await execute(database, std::move(read));
         const auto& quota = replies.value()[0];
         Transaction reset;
         reset.conditions.push_back({.command = {"HGETALL", name}, .elements = quota.texts()});
-        reset.commands = moving_of_day(keys, id, table, quota, replies.value()[1],
+        reset.commands = moving_of_day(keys, owner, table, quota, replies.value()[1],
                                        time_of_reply(replies.value()[2]));
         reset.commands.push_back({"DEL", name});
         reset.names = {id};
@@ -85,8 +88,9 @@ Task<void> reset_usage(Database& database, const redis::Keys& keys, AuditEntry e
     redis::Command recall{"PUBLISH", keys.events(), std::string(redis::kRecallOf) + id};
     co_await run(database, std::move(recall));
     co_await wait(database, kRecallTime);
+    const auto owner = co_await owner_of(database, keys, id);
     for (const PlanTable* table : tables.known) {
-        co_await reset_table(database, keys, transactions, id, *table);
+        co_await reset_table(database, keys, transactions, owner, *table);
     }
 }
 

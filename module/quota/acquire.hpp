@@ -50,6 +50,7 @@ struct Acquire {
     std::vector<std::uint64_t> report_numbers{};
     /// For each table: QuotaState::counted_at before the call. Empty if `adjustments` is.
     std::vector<Instant> counted_at{};
+    std::string_view group{};  ///< of the id; empty: none. Must outlive this
 };
 
 /// The last lease of a table that other nodes got. Times are those of Redis's clock.

@@ -75,6 +75,8 @@ struct PlanTable {
     /// `by=$variable`, without the `$`: each value of the variable has a counter for each id.
     /// Empty: an id has one counter.
     std::string variable{};
+    /// `by=group`: a group has one counter for the keys of all its ids.
+    bool by_group = false;
     /// The levels of a window's count that are noticed, in per cent of its limit, ascending.
     std::vector<std::int64_t> notify{};
     bool has_history() const { return history > std::chrono::days(0); }

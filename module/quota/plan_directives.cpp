@@ -33,7 +33,8 @@ void set_anonymous(PlanTable& table, Words words) {
     }
 }
 
-/// Reads the value of `by=`: `id`, which is the empty name, or the name of a variable after a `$`.
+/// Reads other values of `by=` than `group`: `id`, which is the empty name, or the name of a
+/// variable after a `$`.
 std::string_view parse_variable(std::string_view text) {
     const auto is_of_name = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -44,7 +45,7 @@ std::string_view parse_variable(std::string_view text) {
         return {};
     }
     if (name.size() == text.size() || name.empty() || !std::ranges::all_of(name, is_of_name)) {
-        throw ParseError("\"by\" is \"id\" or one variable, not " + in_quotes(text));
+        throw ParseError("\"by\" is \"id\", \"group\" or one variable, not " + in_quotes(text));
     }
     return name;
 }
@@ -95,7 +96,9 @@ TableDirective parse_table_directive(Words words) {
             }
             directive.table.unit = *unit;
         } else if (word.starts_with(kBy) && !std::exchange(has_by, true)) {
-            directive.table.variable = parse_variable(word.substr(kBy.size()));
+            const auto value = word.substr(kBy.size());
+            directive.table.by_group = value == "group";
+            directive.table.variable = directive.table.by_group ? "" : parse_variable(value);
         } else {
             throw ParseError("invalid parameter " + in_quotes(word));
         }
@@ -118,10 +121,15 @@ void check_plan_table(const PlanTable& table) {
     // A place of a request in flight belongs to the id: see Flights.
     const auto limited =
         std::ranges::find_if(table.plans, [](const Plan& plan) { return plan.in_flight != 0; });
-    if (table.counts_values() && limited != table.plans.end()) {
-        throw ParseError("\"in_flight\" of plan " + in_quotes(limited->name) + " with \"by=$" +
-                         table.variable + "\" in tollgate_plans " + in_quotes(table.name) +
+    const std::string by = table.by_group ? "group" : "$" + table.variable;
+    if ((table.counts_values() || table.by_group) && limited != table.plans.end()) {
+        throw ParseError("\"in_flight\" of plan " + in_quotes(limited->name) + " with \"by=" + by +
+                         "\" in tollgate_plans " + in_quotes(table.name) +
                          ": use a table by=id for it");
+    }
+    if (table.by_group && table.has_history()) {
+        throw ParseError("\"history\" with \"by=group\" in tollgate_plans " +
+                         in_quotes(table.name) + ": use a table by=id for it");
     }
 }
 

@@ -18,7 +18,7 @@ struct TableDirective {
 };
 
 /// Reads the words after `tollgate_plans`: a name, then optionally `redis=NAME`,
-/// `lease=TIME|off`, `unit=UNIT` and `by=id|$variable`. Throws ParseError.
+/// `lease=TIME|off`, `unit=UNIT` and `by=id|group|$variable`. Throws ParseError.
 TableDirective parse_table_directive(Words words);
 
 /// Sets one directive of the block in the table. The first word is its name; there is at least one

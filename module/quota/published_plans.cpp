@@ -35,6 +35,7 @@ class PublishedTableReader {
         table.default_plan = default_;
         table.history = history_;
         table.variable = variable_;
+        table.by_group = by_group_;
         table.notify = notify_;
         return table;
     }
@@ -68,6 +69,8 @@ class PublishedTableReader {
             default_ = std::move(value);
         } else if (path_.size() == 1 && path_.back() == "by" && value.starts_with('$')) {
             variable_ = value.substr(1);
+        } else if (path_.size() == 1 && path_.back() == "by") {
+            by_group_ = value == "group";
         } else if (auto* const plan = plan_with("window")) {
             plan->window = std::move(value);
         } else if (is_in_rates()) {
@@ -182,6 +185,7 @@ class PublishedTableReader {
     std::map<std::string, Members, std::less<>> plans_;
     std::string default_;
     std::string variable_;
+    bool by_group_ = false;
     std::chrono::days history_{};
     std::vector<std::int64_t> notify_;
 };
@@ -224,6 +228,8 @@ void write_plans(JsonWriter& json, const PlanTable& table) {
     }
     if (table.counts_values()) {
         json.member("by", "$" + table.variable);
+    } else if (table.by_group) {
+        json.member("by", "group");
     }
     if (!table.notify.empty()) {
         json.array("notify", [&] {

@@ -18,8 +18,8 @@ namespace tollgate {
 ///      "default":"free","history":90,"published":1795254000}
 ///
 /// `default` is null if there is none; `history` is a number of days, and missing if the table
-/// keeps none; `"by":"$name"` is the variable of a table that counts values; `published` is `now`.
-/// Throws std::bad_alloc.
+/// keeps none; `"by":"$name"` is the variable of a table that counts values, `"by":"group"` a table
+/// that counts groups; `published` is `now`. Throws std::bad_alloc.
 std::string write_published_table(const PlanTable& table, std::chrono::sys_seconds now);
 
 /// Writes the members of this object, without `published`. Throws std::bad_alloc.

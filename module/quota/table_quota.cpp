@@ -152,18 +152,24 @@ bool have_limit(const Quotas& quotas) {
     });
 }
 
-std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
-                                    const KeyRecord& key) {
+std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key,
+                                    const KeyRecord* group) {
     Quotas quotas;
     for (const PlanTable* table : tables) {
-        const Plan* plan = table->find(key.plan);
+        if (table->by_group && group == nullptr) {
+            continue;
+        }
+        const KeyRecord& record = table->by_group ? *group : key;
+        const Plan* plan = table->find(record.plan);
         if (plan == nullptr) {
             return std::nullopt;
         }
-        auto limits = limits_of(*plan, key);
+        auto limits = limits_of(*plan, record);
         auto history = table->history;
-        if (table->counts_values()) {
+        if (table->counts_values() || table->by_group) {
             limits.in_flight = 0;
+        }
+        if (table->counts_values()) {
             if (table->has_history()) {
                 TableQuota& all = quotas.emplace_back(quota_in(*table, {}, history));
                 all.policies.resize(all.rates.size());
@@ -178,7 +184,12 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables,
         TableQuota quota = quota_in(*table, std::move(limits.rates), history);
         quota.sliding = plan->sliding;
         quota.in_flight = limits.in_flight;
-        quota.by = table->counts_values() ? CountedBy::kValue : CountedBy::kId;
+        if (table->by_group) {
+            quota.by = CountedBy::kGroup;
+            quota.value = ValueDigest::of_group();
+        } else if (table->counts_values()) {
+            quota.by = CountedBy::kValue;
+        }
         quota.notify = noticed_levels(*table);
         // Several tables may have a plan of this name; the table's name makes the policy unique.
         const std::string prefix = tables.size() > 1 ? table->name + "-" : "";
@@ -196,7 +207,7 @@ Quotas with_values(const Quotas& quotas, std::span<const TableValue> values) {
     Quotas chosen;
     chosen.reserve(quotas.size());
     for (const TableQuota& quota : quotas) {
-        if (quota.by == CountedBy::kId) {
+        if (quota.by == CountedBy::kId || quota.by == CountedBy::kGroup) {
             chosen.push_back(quota);
             continue;
         }

@@ -48,6 +48,7 @@ enum class CountedBy : std::uint8_t {
     kId,      ///< all requests of the id
     kValue,   ///< those with the same value of PlanTable::variable
     kValues,  ///< those with any value of it
+    kGroup,   ///< those of all ids of the group
 };
 
 /// The quota of a key in one plan table.
@@ -68,7 +69,9 @@ struct TableQuota {
     std::string in_flight_policy{};             ///< the policy name of that: `free-in-flight`
     std::optional<QuotaShape> shape{};          ///< if it is known: each request needs it
     CountedBy by = CountedBy::kId;
-    ValueDigest value{};   ///< with CountedBy::kValue, except in what choose_quotas returns
+    /// With CountedBy::kValue, except in what choose_quotas returns. ValueDigest::of_group() with
+    /// CountedBy::kGroup.
+    ValueDigest value{};
     std::string notify{};  ///< PlanTable::notify: `80 100`; empty for none
     bool has_notices() const { return !notify.empty(); }
     bool has_history() const { return history > std::chrono::days(0); }
@@ -108,9 +111,12 @@ bool have_limit(const Quotas& quotas);
 
 /// The quotas of a key in these tables: one for each table, except for those where its plan is
 /// unlimited and that keep no history. A table that counts values has one without a value, and
-/// before it, if it keeps a history, one that counts all of them. nullopt if its plan is not in one
-/// of the tables. Throws ParseError if the key's own limits can't be parsed.
-std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key);
+/// before it, if it keeps a history, one that counts all of them. In a table that counts groups,
+/// the plan and the limits are those of the record of the group; a key without a group (nullptr)
+/// is not counted there. nullopt if the plan is not in one of the tables. Throws ParseError if the
+/// limits of a record can't be parsed.
+std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key,
+                                    const KeyRecord* group = nullptr);
 
 /// A table that counts values, and the value of a request.
 struct TableValue {

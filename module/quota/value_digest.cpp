@@ -14,10 +14,17 @@ ValueDigest ValueDigest::of(std::string_view value) {
     for (std::size_t i = 0; i < sizeof(number); ++i) {
         number = number << 8U | bytes[i];
     }
-    return ValueDigest(std::max<std::uint64_t>(number, 1));
+    return ValueDigest(std::max(number, kGroup + 1));
+}
+
+ValueDigest ValueDigest::of_group() {
+    return ValueDigest(kGroup);
 }
 
 ValueDigest ValueDigest::read(std::string_view suffix) {
+    if (suffix == kGroupSuffix) {
+        return of_group();
+    }
     constexpr int kHexadecimal = 16;
     std::uint64_t number = 0;
     const char* const end = suffix.data() + suffix.size();

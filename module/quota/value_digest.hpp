@@ -15,6 +15,8 @@ class ValueDigest {
     ValueDigest() = default;
     /// That of a value of any length. Throws std::runtime_error if OpenSSL fails.
     static ValueDigest of(std::string_view value);
+    /// That of the counter of a group, which is no value: see CountedBy::kGroup.
+    static ValueDigest of_group();
     /// That whose number() this was.
     explicit ValueDigest(std::uint64_t number);
 
@@ -25,12 +27,20 @@ class ValueDigest {
     std::uint64_t number() const { return number_; }
     explicit operator bool() const { return number_ != 0; }
     /// What follows the name of the table in the names of its keys in Redis: a colon and 16
-    /// hexadecimal digits; empty without a value.
-    std::string_view suffix() const { return {text_.data(), number_ == 0 ? 0 : text_.size()}; }
+    /// hexadecimal digits; `:group` of a group; empty without a value.
+    std::string_view suffix() const {
+        return number_ == kGroup ? kGroupSuffix
+                                 : std::string_view(text_.data(), number_ == 0 ? 0 : text_.size());
+    }
+    bool is_group() const { return number_ == kGroup; }
 
     bool operator==(const ValueDigest& other) const { return number_ == other.number_; }
 
   private:
+    /// No value has this number.
+    static constexpr std::uint64_t kGroup = 1;
+    static constexpr std::string_view kGroupSuffix = ":group";
+
     std::uint64_t number_ = 0;
     std::array<char, 17> text_{};
 };

@@ -37,6 +37,8 @@ class Changes {
     /// looked up again.
     SteadyTime last(std::uint32_t redis, const IdHash& id) const;
     SteadyTime last(std::uint32_t redis, const KeyDigest& digest) const;
+    /// The same of the key with this KeyCache::Key::hash.
+    SteadyTime last(std::uint64_t key_hash) const { return noticed_.last(key_hash); }
     /// When the last change was made, as far as the clock of Redis tells; 0 if there was none. A
     /// record that is not newer is outdated.
     SteadyTime last_made(std::uint32_t redis, const IdHash& id) const;

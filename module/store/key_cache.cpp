@@ -42,13 +42,30 @@ void unpack_details(std::string_view details, KeyRecord& record) {
     record.retiring = details == kRetiring;
 }
 
+/// The plan and the group. Few keys have a group.
+std::string plan_text(const KeyRecord& record) {
+    std::string text = record.plan;
+    if (!record.group.empty()) {
+        text.append(1, kSeparator).append(record.group);
+    }
+    return text;
+}
+
+void unpack_plan(KeyRecord& record) {
+    record.group.clear();
+    if (const auto end = record.plan.find(kSeparator); end != std::string::npos) {
+        record.group.assign(record.plan, end + 1);
+        record.plan.resize(end);
+    }
+}
+
 std::uint64_t clamp_time(SteadyTime time) {
     constexpr std::int64_t kLast = (std::int64_t{1} << 40U) - 1;  // 34 years since the start
     return static_cast<std::uint64_t>(std::clamp<std::int64_t>(time.count(), 0, kLast));
 }
 
 std::uint64_t stored_expiry(const KeyRecord& record) {
-    constexpr std::int64_t kLast = (std::int64_t{1} << 37U) - 2;  // the year 6325
+    constexpr std::int64_t kLast = (std::int64_t{1} << 36U) - 2;  // the year 4147
     return record.expires ? static_cast<std::uint64_t>(std::clamp<std::int64_t>(
                                 record.expires->time_since_epoch().count(), 0, kLast)) +
                                 1
@@ -68,8 +85,8 @@ bool KeyCache::StoredKey::is(const Key& key) const {
 
 template <std::size_t kText>
 KeyCache::Record<kText>::Record(const Part& its_part, const KeyRecord& record,
-                                std::string_view details, const IdHash& id, SteadyTime asked,
-                                Minute last_used)
+                                std::string_view plan, std::string_view details, const IdHash& id,
+                                SteadyTime asked, Minute last_used)
     : key(its_part.key),
       id_hash(id),
       checked(clamp_time(asked)),
@@ -77,13 +94,13 @@ KeyCache::Record<kText>::Record(const Part& its_part, const KeyRecord& record,
       used(last_used),
       expires(stored_expiry(record)),
       id_length(record.id.size()),
-      plan_length(record.plan.size()),
+      plan_length(plan.size()),
       active(record.active ? 1U : 0U),
       continues(0),
       details_length(details.size()) {
     char* to = text.data();
-    for (const std::string_view whole : {std::string_view(record.id), std::string_view(record.plan),
-                                         std::string_view(record.limits), details}) {
+    for (const std::string_view whole :
+         {std::string_view(record.id), plan, std::string_view(record.limits), details}) {
         const auto room = static_cast<std::size_t>(text.data() + text.size() - to);
         to = std::ranges::copy(whole.substr(0, room), to).out;
     }
@@ -127,6 +144,7 @@ void KeyCache::Record<kText>::unpack(Found& found) const {
     KeyRecord& record = found.record;
     read(record.id, id_length);
     read(record.plan, plan_length);
+    unpack_plan(record);
     read(record.limits, limits_length);
     record.expires.reset();
     if (expires != 0) {
@@ -225,8 +243,9 @@ bool KeyCache::visit_record(std::uint64_t hash_of_key, const IdHash& id, Visit v
     return visit_in(small_) || visit_in(large_);
 }
 
-std::string KeyCache::find_id(std::uint64_t hash_of_key, const IdHash& id) const {
-    return find_head(hash_of_key, id).id;
+KeyCache::Owner KeyCache::find_owner(std::uint64_t hash_of_key, const IdHash& id) const {
+    KeyRecord record = find_head(hash_of_key, id);
+    return {std::move(record.id), std::move(record.group)};
 }
 
 KeyRecord KeyCache::find_head(std::uint64_t hash_of_key, const IdHash& id) const {
@@ -285,10 +304,12 @@ void KeyCache::remove(const Key& key) const {
 void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
                    const Keeps& keeps) {
     static_assert(SmallTable::place_size() == 112, "a million keys must fit 256 MiB");
-    const IdHash id = id_hash(record.id);
+    const IdHash id = id_hash(record.id, record.group);
+    const std::string plan = plan_text(record);
     const std::string details = details_of(record);
-    const std::size_t head = record.id.size() + record.plan.size() + record.limits.size();
+    const std::size_t head = record.id.size() + plan.size() + record.limits.size();
     const bool is_short = record.id.size() <= kLargestId && record.plan.size() <= kLargestPlan &&
+                          record.group.size() <= kLargestId && head <= kLargeText &&
                           record.limits.size() <= kLargestLimits &&
                           details.size() <= kLargestDetails;
     unknown_.remove(key);
@@ -320,10 +341,12 @@ void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
     // Remove first: a worker that is killed here must not leave two records of one key.
     if (head <= kSmallText) {
         large_.remove({key});
-        small_.put_unless(is_kept, {key}, checked, Part{key}, record, details, id, checked, used);
+        small_.put_unless(is_kept, {key}, checked, Part{key}, record, plan, details, id, checked,
+                          used);
     } else {
         small_.remove({key});
-        large_.put_unless(is_kept, {key}, checked, Part{key}, record, details, id, checked, used);
+        large_.put_unless(is_kept, {key}, checked, Part{key}, record, plan, details, id, checked,
+                          used);
     }
     remove_parts(key, last + 1, old_last);
 }

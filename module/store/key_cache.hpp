@@ -16,11 +16,11 @@
 
 namespace tollgate {
 
-/// Caches key records, in memory that workers share. A record whose id, plan and limits are long is
-/// stored in a larger place. Name, scopes and meta that do not fit the place of their record take
-/// further small places. Keys that do not exist in Redis have their own places, so that a flood of
-/// them evicts no valid key. The least recently used records are evicted, except those that the
-/// caller wants to keep. The caller holds the lock of its stripe.
+/// Caches key records, in memory that workers share. A record whose id, plan, group and limits are
+/// long is stored in a larger place. Name, scopes and meta that do not fit the place of their
+/// record take further small places. Keys that do not exist in Redis have their own places, so that
+/// a flood of them evicts no valid key. The least recently used records are evicted, except those
+/// that the caller wants to keep. The caller holds the lock of its stripe.
 class KeyCache {
   public:
     /// Identifies a key: its digest and the name_hash of a `tollgate_redis`. Each Redis has its own
@@ -41,7 +41,7 @@ class KeyCache {
     struct Found {
         bool exists = false;   ///< false: Redis has no such key
         KeyRecord record;      ///< valid if `exists`
-        IdHash id{};           ///< of the record's id
+        IdHash id{};           ///< of the record's id and group
         SteadyTime checked{};  ///< the time of the look-up
         Minute used = 0;       ///< the last minute that note_use() has noted
     };
@@ -64,12 +64,18 @@ class KeyCache {
     /// Whether Redis had no such key when it was last asked.
     bool is_unknown(const Key& key) const { return static_cast<bool>(unknown_.find(key)); }
 
-    /// Returns the id with this hash from the record of the key with this Key::hash; empty if there
-    /// is no such record.
-    std::string find_id(std::uint64_t hash_of_key, const IdHash& id) const;
+    /// An id, and its group if it has one.
+    struct Owner {
+        std::string id;
+        std::string group;
+    };
+
+    /// Returns the id with this hash, and its group, from the record of the key with this
+    /// Key::hash; an empty id if there is no such record.
+    Owner find_owner(std::uint64_t hash_of_key, const IdHash& id) const;
     /// The same record without its details; one without an id if there is none.
     KeyRecord find_head(std::uint64_t hash_of_key, const IdHash& id) const;
-    /// Whether find_id would find it.
+    /// Whether find_owner would find it.
     bool has_id(std::uint64_t hash_of_key, const IdHash& id) const;
 
     /// Whether a record of a key in this Redis (see name_hash) must not be evicted.
@@ -108,14 +114,14 @@ class KeyCache {
         }
     };
 
-    /// A record, or a part of one that continues it. The text of a record is its id, plan, limits
-    /// and details, one after the other: see details_of.
+    /// A record, or a part of one that continues it. The text of a record is its id, plan and
+    /// group, limits and details, one after the other: see plan_text and details_of.
     template <std::size_t kText>
     struct Record {
         using Key = Part;
         /// A record with the begin of its text.
-        Record(const Part& part, const KeyRecord& record, std::string_view details,
-               const IdHash& id, SteadyTime asked, Minute last_used);
+        Record(const Part& part, const KeyRecord& record, std::string_view plan,
+               std::string_view details, const IdHash& id, SteadyTime asked, Minute last_used);
         /// A part that continues a record.
         Record(const Part& part, std::string_view its_text, SteadyTime asked);
         bool is(const Part& other) const {
@@ -135,9 +141,9 @@ class KeyCache {
         std::uint64_t checked : 40;
         std::uint64_t limits_length : 8;  ///< of a part that continues a record: its number
         std::uint64_t used : 16;
-        std::uint64_t expires : 37;  ///< one second more than in the record; 0: never
+        std::uint64_t expires : 36;  ///< one second more than in the record; 0: never
         std::uint64_t id_length : 7;
-        std::uint64_t plan_length : 7;
+        std::uint64_t plan_length : 8;  ///< with the group
         std::uint64_t active : 1;
         std::uint64_t continues : 1;
         std::uint64_t details_length : 11;

@@ -29,8 +29,8 @@ TableQuota quota_of(const WindowLayout& layout, bool is_small, std::uint32_t tab
                     std::uint64_t value, std::string_view table_name) {
     TableQuota quota;
     if (value != 0) {
-        quota.by = CountedBy::kValue;
         quota.value = ValueDigest(value);
+        quota.by = quota.value.is_group() ? CountedBy::kGroup : CountedBy::kValue;
     }
     quota.table = table_name;
     quota.sliding = layout.sliding;

@@ -8,6 +8,7 @@
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/usage/node_status.hpp"
+#include "module/management/groups.hpp"
 #include "module/management/stored_key.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 
@@ -70,9 +71,15 @@ constexpr std::string_view kReindexNote =
 constexpr std::string_view kImportFilesNote =
     "A line is an object as `tollgate export keys` prints it, or has `id`, `plan` and `token` or "
     "`digest` (the SHA-256 of the key), and optionally `name`, `limits`, `state`, `created`, "
-    "`expires`, `scopes`, `meta`, `from` and `prefix`. An id that exists is not changed: if its "
+    "`expires`, `scopes`, `meta`, `from`, `prefix` and `group`. An id that exists is not changed: "
+    "if its "
     "keys and values are those of the line, it is unchanged, otherwise the line is refused. After "
     "an interruption, run the command again.";
+
+constexpr std::string_view kGroupNote =
+    "A plan table with by=group counts the requests of all ids of a group together, with the plan "
+    "of the group. `key set ID --group GROUP` puts an id into a group. A group without a plan has "
+    "the default plan of the table; if the table has none, requests get 403.";
 
 constexpr std::string_view kRotateNote =
     "An id has at most two keys: another rotation is refused until the overlap ends. 0s ends "
@@ -99,8 +106,8 @@ constexpr std::string_view kDoctorNote =
     "The command only reads. It prints a line for each problem: the kind of the check, what is "
     "wrong, and what to do. It checks the masters of Redis (persistence, eviction, clock, "
     "permissions of this user), whether gateways use it (plans, nodes), whether gateways apply the "
-    "keys of each id (plans, ids), whether an id lists each key (records), and whether notices are "
-    "delivered (notices). With --status, it "
+    "keys of each id (plans, ids, groups), whether an id lists each key (records), and whether "
+    "notices are delivered (notices). With --status, it "
     "checks the nodes, too (zone, reachable). The permissions of the gateways' user are not "
     "checked: their error logs say what they lack.";
 
@@ -225,24 +232,30 @@ void add_force_option(CLI::App& command, CommandLine& line) {
                      "Accept a plan that no plan table has, and a `custom` plan without limits");
 }
 
+/// Defines the option of a field of a record.
+CLI::Option* add_field_option(CLI::App& command, const redis::RecordField& field,
+                              CommandLine& line) {
+    const std::string name(field.option);
+    const std::string description(field.option_text);
+    auto& values = line.key[field.name];
+    CLI::Option* const option =
+        field.is_list()
+            ? add_repeatable(command, name, values, description)
+            : command.add_option_function<std::string>(
+                  name, [&values](const std::string& text) { values = {text}; }, description);
+    if (field.name == redis::record_field::kPlan) {
+        option->type_name("PLAN");
+    }
+    return option;
+}
+
 /// Defines the options that describe a key. A new key needs those that each key has.
 void add_key_options(CLI::App& command, CommandLine& line, bool is_new) {
     for (const auto& field : redis::record_fields()) {
         if (field.option.empty()) {
             continue;
         }
-        const std::string name(field.option);
-        const std::string description(field.option_text);
-        auto& values = line.key[field.name];
-        CLI::Option* const option =
-            field.is_list()
-                ? add_repeatable(command, name, values, description)
-                : command.add_option_function<std::string>(
-                      name, [&values](const std::string& text) { values = {text}; }, description);
-        option->required(is_new && field.is_required);
-        if (field.name == redis::record_field::kPlan) {
-            option->type_name("PLAN");
-        }
+        add_field_option(command, field, line)->required(is_new && field.is_required);
     }
     add_force_option(command, line);
     if (is_new) {
@@ -274,6 +287,7 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
     add_optional(list, "--scope", line.list.scope, "Only keys with this scope");
     add_optional(list, "--meta", line.list.meta,
                  "Only keys whose meta has this member: NAME=VALUE");
+    add_optional(list, "--group", line.list.group, "Only keys of this group")->type_name("GROUP");
     add_note(
         add_redis_command(key, "find", "Show whose a key is; the key is read from standard input",
                           line, find_key),
@@ -297,6 +311,37 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
     rotate.add_option("--overlap", line.overlap, "Time for which the old key remains valid")
         ->capture_default_str();
     add_note(rotate, kRotateNote);
+}
+
+/// Defines a command with the argument GROUP.
+CLI::App& add_group_command(CLI::App& app, const std::string& name, const std::string& description,
+                            CommandLine& line, RedisAction action) {
+    CLI::App& command = add_redis_command(app, name, description, line, action);
+    command.add_option("GROUP", line.id, "Name of the group")
+        ->required()
+        ->type_name("GROUP")
+        ->check([](const std::string& group) {
+            return std::string(is_valid_key_id(group) ? ""
+                                                      : "use 1 to 64 letters, digits, _, - and .");
+        });
+    return command;
+}
+
+void add_group_commands(CLI::App& app, CommandLine& line) {
+    CLI::App& group = add_group(app, "group", "Groups of ids, which share a quota");
+    CLI::App& set = add_group_command(
+        group, "set", "Store or change the plan and the limits of a group", line, set_group);
+    for (const auto& field : redis::record_fields()) {
+        if (management::is_field_of_group(field)) {
+            add_field_option(set, field, line);
+        }
+    }
+    add_force_option(set, line);
+    add_note(set, kGroupNote);
+    add_group_command(group, "show", "Show the plan and the limits of a group", line, show_group);
+    add_redis_command(group, "list", "List the groups that have a plan", line, list_groups);
+    add_group_command(group, "delete", "Remove the plan and the limits of a group", line,
+                      delete_group);
 }
 
 void add_other_commands(CLI::App& app, CommandLine& line) {
@@ -477,6 +522,7 @@ void define_commands(CLI::App& app, CommandLine& line) {
     app.description("Manages the API keys of a Tollgate gateway in Redis and shows their usage.");
     add_global_options(app, line);
     add_key_commands(app, line);
+    add_group_commands(app, line);
     add_other_commands(app, line);
     add_notify_command(app, line);
     add_watching_commands(app, line);

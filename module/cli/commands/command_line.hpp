@@ -43,6 +43,7 @@ struct ListOptions {
     std::optional<std::string> expires_before;  ///< see parse_time
     std::optional<std::string> scope;
     std::optional<std::string> meta;  ///< `NAME=VALUE`
+    std::optional<std::string> group;
 };
 
 /// The values of the command line, unchecked. The initial values are the defaults.

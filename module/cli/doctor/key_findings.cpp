@@ -1,13 +1,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <utility>
 
 #include "module/cli/doctor/finding.hpp"
 #include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/redis/redis_session.hpp"
+#include "module/management/group_index.hpp"
+#include "module/management/groups.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/name_index.hpp"
+#include "module/management/plan_rules.hpp"
 
 namespace tollgate::cli {
 
@@ -98,12 +102,78 @@ void add_unindexed(RedisSession& session, const std::vector<management::KeysOfId
     }
 }
 
+/// Adds the ids whose groups the index of groups does not have.
+void add_in_other_groups(RedisSession& session, const std::vector<management::KeysOfId>& ids,
+                         Affected& others) {
+    std::vector<std::string> names;
+    std::vector<std::string> groups;
+    for (const auto& id : ids) {
+        if (!id.keys.empty()) {
+            names.push_back(id.id);
+            groups.push_back(id.keys.front().record.group);
+        }
+    }
+    const auto owners = complete(management::owners_of(session, session.keys(), std::move(names)));
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+        if (owners[i].group != groups[i]) {
+            others.add(owners[i].id);
+        }
+    }
+}
+
+/// Compares the groups of all ids with those that have a record, which gateways with `by=group`
+/// need.
+void add_groups(RedisSession& session, const std::vector<PlanTable>& tables,
+                std::map<std::string, Affected> ids_of_group, std::vector<Finding>& findings) {
+    const auto counting = management::tables_for(tables, management::PlanOf::kGroup);
+    const bool has_default = std::ranges::none_of(
+        counting, [](const PlanTable& table) { return table.default_plan.empty(); });
+    std::map<std::string, Affected> by_problem;
+    Affected unused;
+    std::string last;
+    do {
+        const auto page = complete(management::read_groups(session, session.keys(), last, kPage));
+        for (const auto& group : page.groups) {
+            if (ids_of_group.erase(group.id) == 0) {
+                unused.add(group.id);
+            }
+            KeyRecord record;
+            record.id = group.id;
+            record.plan = group.plan;
+            record.limits = group.limits;
+            for (const auto& problem : plan_problems(tables, record, management::PlanOf::kGroup)) {
+                by_problem[problem].add(group.id);
+            }
+        }
+        last = page.next.value_or("");
+    } while (!last.empty());
+    for (const auto& [problem, groups] : by_problem) {
+        findings.push_back({"groups", "groups " + groups.text() + ": " + problem});
+    }
+    if (const auto groups = unused.text(); !groups.empty()) {
+        findings.push_back(
+            {"groups", "no id is in the groups " + groups + ": use tollgate group delete"});
+    }
+    Affected without_record;
+    for (const auto& [group, ids] : ids_of_group) {
+        without_record.add(group);
+    }
+    if (const auto groups = without_record.text(); !groups.empty() && !counting.empty()) {
+        findings.push_back({"groups", "the groups " + groups + " have no plan, so their keys " +
+                                          (has_default ? "get the default plan"
+                                                       : "are refused with 403 plan_not_allowed") +
+                                          ": use tollgate group set"});
+    }
+}
+
 }  // namespace
 
 std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<PlanTable>& tables) {
     std::map<std::string, Affected> by_problem;
     Affected without_keys;
     Affected unindexed;
+    Affected in_other_groups;
+    std::map<std::string, Affected> ids_of_group;
     management::KeyReader reader(session, session.keys());
     std::optional<management::Place> place;
     do {
@@ -117,11 +187,16 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
                 }
                 continue;
             }
-            for (const auto& problem : plan_problems(tables, id.keys.front().record)) {
+            const KeyRecord& record = id.keys.front().record;
+            for (const auto& problem : plan_problems(tables, record)) {
                 by_problem[problem].add(id.id);
+            }
+            if (!record.group.empty()) {
+                ids_of_group[record.group].add(id.id);
             }
         }
         add_unindexed(session, page.ids, unindexed);
+        add_in_other_groups(session, page.ids, in_other_groups);
         place = page.next();
     } while (place);
 
@@ -138,6 +213,12 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
         findings.push_back(
             {"names", "searches do not find the names of " + ids + ": use tollgate key reindex"});
     }
+    if (const auto ids = in_other_groups.text(); !ids.empty()) {
+        findings.push_back({"groups", "usage and bans of " + ids +
+                                          " are looked for in another group: use tollgate key set "
+                                          "ID --group GROUP"});
+    }
+    add_groups(session, tables, std::move(ids_of_group), findings);
     return findings;
 }
 

@@ -185,7 +185,8 @@ void list_keys(RedisSession& session, const CommandLine& line) {
                                           .name = list.name,
                                           .expires_before = {},
                                           .scope = list.scope,
-                                          .meta = list.meta},
+                                          .meta = list.meta,
+                                          .group = list.group},
                                .limit = kIdsPerPage,
                                .now = now};
     if (list.expires_before) {

@@ -26,7 +26,8 @@ std::vector<std::string> custom_in(const std::vector<PlanTable>& tables, const s
 }
 
 /// The warning for a plan that no table has. Empty if a table has it.
-std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string& plan) {
+std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string& plan,
+                         const std::string& owner) {
     const auto names = management::plan_names(tables);
     if (std::ranges::binary_search(names, plan)) {
         return "";
@@ -40,10 +41,11 @@ std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string
     std::string text =
         "no plan table has the plan \"" + plan + "\"" + did_you_mean(plan, names) + ": ";
     if (with_default.size() < tables.size()) {
-        text += "requests with the key are refused with 403 plan_not_allowed";
+        text += owner == "key" ? "requests with the key" : "requests of the group";
+        text += " are refused with 403 plan_not_allowed";
         text += with_default.empty() ? "" : ", except where the default plan applies: in ";
     } else {
-        text += "the key gets the default plan of ";
+        text += "the " + owner + " gets the default plan of ";
     }
     return text + management::quoted_list(with_default);
 }
@@ -63,30 +65,33 @@ std::optional<std::vector<PlanTable>> tables_to_check(RedisSession& session) {
     }
 }
 
-std::vector<std::string> plan_problems(const std::vector<PlanTable>& tables,
-                                       const KeyRecord& record) {
+std::vector<std::string> plan_problems(const std::vector<PlanTable>& all, const KeyRecord& record,
+                                       management::PlanOf of) {
+    const auto tables = management::tables_for(all, of);
+    const std::string owner = of == management::PlanOf::kKey ? "key" : "group";
     std::vector<std::string> problems;
     if (tables.empty()) {
         return problems;
     }
-    if (auto unknown = unknown_plan(tables, record.plan); !unknown.empty()) {
+    if (auto unknown = unknown_plan(tables, record.plan, owner); !unknown.empty()) {
         problems.push_back(std::move(unknown));
     }
     const auto custom = custom_in(tables, record.plan);
     if (!record.limits.empty() && custom.empty()) {
-        problems.push_back("the limits of the key have no effect: the plan \"" + record.plan +
-                           "\" is not custom in any plan table");
+        problems.push_back("the limits of the " + owner + " have no effect: the plan \"" +
+                           record.plan + "\" is not custom in any plan table");
     }
     if (record.limits.empty() && !custom.empty()) {
         problems.push_back("the plan \"" + record.plan + "\" is custom in " +
-                           management::quoted_list(custom) +
-                           " and the key has no limits: give --limits");
+                           management::quoted_list(custom) + " and the " + owner +
+                           " has no limits: give --limits");
     }
     return problems;
 }
 
-void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record) {
-    for (const auto& problem : plan_problems(tables, record)) {
+void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record,
+                management::PlanOf owner) {
+    for (const auto& problem : plan_problems(tables, record, owner)) {
         warn(problem);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "module/cli/redis/redis_session.hpp"
 #include "module/key/key_record.hpp"
+#include "module/management/plan_rules.hpp"
 #include "module/quota/plan.hpp"
 
 namespace tollgate::cli {
@@ -19,10 +20,11 @@ std::optional<std::vector<PlanTable>> tables_to_check(RedisSession& session);
 
 /// What the gateways do not apply of a record as it is written: a plan that no table has, a
 /// `custom` plan without limits, limits without a `custom` plan. Nothing without tables.
-std::vector<std::string> plan_problems(const std::vector<PlanTable>& tables,
-                                       const KeyRecord& record);
+std::vector<std::string> plan_problems(const std::vector<PlanTable>& all, const KeyRecord& record,
+                                       management::PlanOf of = management::PlanOf::kKey);
 
 /// Warns about each of these problems.
-void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record);
+void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record,
+                management::PlanOf owner = management::PlanOf::kKey);
 
 }  // namespace tollgate::cli

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "module/key/digest.hpp"
+#include "module/quota/value_digest.hpp"
 #include "module/quota/window.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/json_writer.hpp"
@@ -76,9 +77,11 @@ std::optional<Notice> read_threshold(const Fields& fields, sys_seconds time) {
         return format_time(std::chrono::floor<seconds>(window_end(window, *period)));
     };
     auto body = body_of("quota.threshold_reached", time, [&](JsonWriter& json) {
-        json.member("id", text_in(fields, field::kId));
+        const auto value = text_in(fields, field::kValue);
+        const bool is_of_group = ValueDigest::read(":" + std::string(value)).is_group();
+        json.member(is_of_group ? "group" : "id", text_in(fields, field::kId));
         json.member("table", text_in(fields, field::kTable));
-        if (const auto value = text_in(fields, field::kValue); !value.empty()) {
+        if (!value.empty() && !is_of_group) {
             json.member("value", value);
         }
         json.member("period", period_name(*period));

@@ -71,10 +71,11 @@ const PlanTable* find_table(std::span<const PlanTable> tables, std::string_view 
     return &*found;
 }
 
-/// A log has no values of a variable.
+/// A log has no groups and no values of a variable.
 void refuse_values(const PlanTable& table) {
-    if (table.counts_values()) {
-        refuse_option("plan table " + in_quotes(table.name) + " counts by=$" + table.variable +
+    if (table.counts_values() || table.by_group) {
+        const auto by = table.by_group ? "group" : "$" + table.variable;
+        refuse_option("plan table " + in_quotes(table.name) + " counts by=" + by +
                       ", which is not simulated: leave it out with --location");
     }
 }

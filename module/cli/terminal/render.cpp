@@ -153,6 +153,31 @@ std::string render_bans(Format format, const std::vector<management::KeyBan>& ba
     return align_columns(rows);
 }
 
+std::string render_group(Format format, const management::GroupRecord& group) {
+    if (format == Format::kJson) {
+        return document_of([&](JsonWriter& json) { write_group(json, group); });
+    }
+    return align_columns({{"group", group.id},
+                          {"plan", text_or_dash(group.plan)},
+                          {"limits", text_or_dash(group.limits)}});
+}
+
+std::string render_groups(Format format, const std::vector<management::GroupRecord>& groups) {
+    if (format == Format::kJson) {
+        Json all = Json::array();
+        for (const auto& group : groups) {
+            all.push_back(
+                Json::parse(written_object([&](JsonWriter& json) { write_group(json, group); })));
+        }
+        return json_document(all);
+    }
+    Rows rows{{"GROUP", "PLAN", "LIMITS"}};
+    for (const auto& group : groups) {
+        rows.push_back({group.id, text_or_dash(group.plan), text_or_dash(group.limits)});
+    }
+    return align_columns(rows);
+}
+
 std::string render_issued(Format format, const management::KeysOfId& keys,
                           std::chrono::sys_seconds now, const std::string& key) {
     if (format == Format::kText) {

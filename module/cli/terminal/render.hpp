@@ -9,6 +9,7 @@
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/management/ban.hpp"
+#include "module/management/groups.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/stored_key.hpp"
 #include "module/management/usage_history.hpp"
@@ -29,6 +30,12 @@ std::string render_ban(Format format, const management::KeyBan& ban);
 
 /// Ids that are banned.
 std::string render_bans(Format format, const std::vector<management::KeyBan>& bans);
+
+/// A group.
+std::string render_group(Format format, const management::GroupRecord& group);
+
+/// Groups.
+std::string render_groups(Format format, const std::vector<management::GroupRecord>& groups);
 
 /// A new key. The text format is the key alone. JSON also contains the keys of the id.
 std::string render_issued(Format format, const management::KeysOfId& keys,

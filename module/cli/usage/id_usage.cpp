@@ -9,10 +9,12 @@
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/terminal/render.hpp"
 #include "module/cli/terminal/result_format.hpp"
+#include "module/management/group_index.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/known_id.hpp"
 #include "module/management/operations.hpp"
+#include "module/quota/value_digest.hpp"
 
 namespace tollgate::cli {
 
@@ -34,7 +36,8 @@ sys_days require_day(std::string_view option, const std::string& text) {
 
 /// All ids that have a history or a quota in Redis.
 std::set<std::string> find_ids(RedisSession& session) {
-    // A name ends with `{ID}`, with `{ID}:TABLE`, or with `{ID}:TABLE:VALUE`.
+    // A name ends with `{ID}`, with `{ID}:TABLE`, or with `{ID}:TABLE:VALUE`; the id of a group is
+    // after the group in braces.
     const auto before_id = [](const std::string& name) {
         return name.substr(0, name.rfind('{') + 1);
     };
@@ -47,7 +50,11 @@ std::set<std::string> find_ids(RedisSession& session) {
              session.scan(position, escape_glob(session.prefix()) + "[hq]*{*", kKeysAtOnce)) {
             for (const auto& kind : kinds) {
                 if (key.starts_with(kind)) {
-                    ids.insert(key.substr(kind.size(), key.find('}', kind.size()) - kind.size()));
+                    auto owner = management::owner_in(std::string_view(key).substr(kind.size()));
+                    const bool is_group = key.ends_with(ValueDigest::of_group().suffix());
+                    if (!owner.id.empty() && !is_group) {
+                        ids.insert(std::move(owner.id));
+                    }
                 }
             }
         }
@@ -59,7 +66,8 @@ std::set<std::string> find_ids(RedisSession& session) {
 /// Scans about 100,000 keys.
 management::CountingTables search_tables(RedisSession& session, const std::string& id) {
     constexpr int kPages = 100;
-    const auto prefix = session.keys().quota(id, "");
+    const auto owner = complete(management::owner_of(session, session.keys(), id));
+    const auto prefix = session.keys().quota(owner.owner(), "");
     std::set<std::string> found;
     RedisSession::ScanPosition position;
     bool is_complete = false;

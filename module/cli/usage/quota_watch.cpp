@@ -187,12 +187,12 @@ std::optional<double> QuotaWatch::scan_progress() {
 void QuotaWatch::add_found(std::string_view key) {
     if (key.starts_with(quota_prefix_)) {
         key.remove_prefix(quota_prefix_.size());
-        const auto end = key.find("}:");
-        if (end == std::string_view::npos || end == 0) {
+        const auto end = key.find(':');
+        if (end == std::string_view::npos || management::owner_in(key).id.empty()) {
             return;
         }
-        auto& tables = ids_[std::string(key.substr(0, end))].tables;
-        std::string table(key.substr(end + 2));
+        auto& tables = id_in(key.substr(0, end)).tables;
+        std::string table(key.substr(end + 1));
         if (tables.contains(table)) {
             return;
         }
@@ -202,24 +202,34 @@ void QuotaWatch::add_found(std::string_view key) {
             return;
         }
         tables.try_emplace(std::move(table));
-    } else if (key.starts_with(ban_prefix_) && key.ends_with('}')) {
+    } else if (key.starts_with(ban_prefix_)) {
         key.remove_prefix(ban_prefix_.size());
-        key.remove_suffix(1);
-        ids_.try_emplace(std::string(key));
+        if (!management::owner_in(key).id.empty()) {
+            id_in(key);
+        }
     }
+}
+
+/// The entry of an id: `key` is the name of one of its keys from the hash tag on, without a table.
+QuotaWatch::Id& QuotaWatch::id_in(std::string_view key) {
+    Id& id = ids_[std::string(key)];
+    if (id.owner.id.empty()) {
+        id.owner = management::owner_in(key);
+    }
+    return id;
 }
 
 /// Reads the hashes of some ids in one round trip and updates their rates.
 void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
     std::vector<redis::Command> commands;
     for (const auto& entry : batch) {
-        commands.push_back({"HGETALL", keys_.ban(entry->first)});
+        commands.push_back({"HGETALL", keys_.ban(entry->second.owner.owner())});
         // Gateways refuse banned ids without Redis. The last use tells whether they still send.
         if (is_banned(entry->second)) {
-            commands.push_back({"HGETALL", keys_.used(entry->first)});
+            commands.push_back({"HGETALL", keys_.used(entry->second.owner.id)});
         }
         for (const auto& [table, quota] : entry->second.tables) {
-            commands.push_back({"HGETALL", keys_.quota(entry->first, table)});
+            commands.push_back({"HGETALL", keys_.quota(entry->second.owner.owner(), table)});
         }
     }
     const auto replies = session_.run_all(commands);
@@ -295,7 +305,8 @@ void QuotaWatch::drop_least_active() {
 
 std::vector<ActiveQuota> QuotaWatch::active() const {
     std::vector<ActiveQuota> active;
-    for (const auto& [name, id] : ids_) {
+    for (const auto& [key, id] : ids_) {
+        const std::string& name = id.owner.id;
         const auto first = active.size();
         for (const auto& [table, quota] : id.tables) {
             if (quota.rate) {

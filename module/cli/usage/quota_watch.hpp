@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "module/cli/redis/redis_session.hpp"
+#include "module/management/group_index.hpp"
 #include "module/management/stored_windows.hpp"
 
 namespace tollgate::cli {
@@ -71,6 +72,7 @@ class QuotaWatch {
         bool exact = true;
     };
     struct Id {
+        management::OwnerName owner;
         std::map<std::string, Quota> tables;
         std::optional<StoredBan> ban;
         double strike_rate = 0;
@@ -80,7 +82,10 @@ class QuotaWatch {
         double weight() const;
         bool is_empty() const { return tables.empty() && !ban; }
     };
+    /// By the id; that of a group is behind the group and a `}`, as in the names of keys.
     using Ids = std::unordered_map<std::string, Id>;
+
+    Id& id_in(std::string_view key);
 
     void scan();
     std::optional<double> scan_progress();

@@ -5,6 +5,7 @@
 
 #include "module/key/bearer.hpp"
 #include "module/key/digest.hpp"
+#include "module/management/groups.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -182,6 +183,24 @@ std::string read_wanted_digest(std::string_view body) {
 KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now) {
     JsonBody json(body);
     auto changes = take_changes(json, now);
+    json.require_empty();
+    if (changes.empty()) {
+        refuse("the body changes nothing");
+    }
+    return changes;
+}
+
+KeyChanges read_group_changes(std::string_view body) {
+    JsonBody json(body);
+    KeyChanges changes;
+    for (const auto& field : redis::record_fields()) {
+        if (!is_field_of_group(field)) {
+            continue;
+        }
+        if (auto value = take_value(json, field, std::nullopt)) {
+            changes.values.emplace(field.name, std::move(*value));
+        }
+    }
     json.require_empty();
     if (changes.empty()) {
         refuse("the body changes nothing");

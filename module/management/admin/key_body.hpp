@@ -37,6 +37,9 @@ std::string read_wanted_digest(std::string_view body);
 /// The changes of `PATCH keys/ID`: a JSON Merge Patch (RFC 7396).
 KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now);
 
+/// The changes of `PATCH groups/ID`: a JSON Merge Patch.
+KeyChanges read_group_changes(std::string_view body);
+
 /// The overlap of `POST keys/ID/rotate`: 24 hours unless the body has another one.
 std::chrono::seconds read_overlap(std::string_view body);
 

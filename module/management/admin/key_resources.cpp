@@ -63,7 +63,8 @@ KeyFilter filter_of(const Query& query) {
                      .state = query.find("state"),
                      .name = query.find("name"),
                      .scope = query.find("scope"),
-                     .meta = query.find("meta")};
+                     .meta = query.find("meta"),
+                     .group = query.find("group")};
     if (const auto expires_before = query.find("expires_before")) {
         filter.expires_before = parse_rfc3339(*expires_before);
     }
@@ -204,6 +205,7 @@ constexpr std::array kListParameters{
     QueryParameter{"expires_before", Form::kTime},
     QueryParameter{"scope"},
     QueryParameter{"meta"},
+    QueryParameter{"group"},
 };
 constexpr std::array kKeyEndpoints{
     Endpoint{"GET", "keys", "listKeys", list_keys, kListParameters},

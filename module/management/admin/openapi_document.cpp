@@ -101,7 +101,7 @@ std::string shared_responses(const Endpoint& endpoint, bool has_body) {
         Shared{"400", "Invalid"},
         Shared{"401", "Unauthorized"},
         Shared{"403", "Forbidden"},
-        Shared{"404", "Unknown", endpoint.has_id()},
+        Shared{"404", "Unknown", endpoint.has_id() && !endpoint.creates},
         Shared{"412", "PreconditionFailed"},
         Shared{"413", "TooLarge", has_body},
         Shared{"415", "UnsupportedMedia", has_body},

@@ -96,6 +96,7 @@ struct Endpoint {
     std::span<const QueryParameter> parameters{};
     bool is_read = false;  ///< a POST that changes nothing: it needs no `Idempotency-Key`
     std::size_t longest_body = kLongestBody;
+    bool creates = false;  ///< a PATCH of what may not exist yet
 
     /// Whether an `Idempotency-Key` makes the request safe to repeat.
     bool takes_idempotency_key() const { return method == "POST" && !is_read; }
@@ -104,6 +105,8 @@ struct Endpoint {
 
 /// The endpoints below `keys`, except those that other_endpoints() has.
 std::span<const Endpoint> key_endpoints();
+/// Those below `groups`.
+std::span<const Endpoint> group_endpoints();
 std::span<const Endpoint> other_endpoints();
 
 /// The handler of `POST keys:batch`: up to 1,000 requests that change keys.
@@ -111,8 +114,8 @@ Task<AdminResponse> execute_batch(ResourceRequest request);
 inline constexpr std::size_t kLongestBatch = 1048576;
 
 /// All endpoints. Those of one path follow each other.
-inline std::array<std::span<const Endpoint>, 2> endpoints() {
-    return {key_endpoints(), other_endpoints()};
+inline std::array<std::span<const Endpoint>, 3> endpoints() {
+    return {key_endpoints(), group_endpoints(), other_endpoints()};
 }
 
 }  // namespace tollgate::management

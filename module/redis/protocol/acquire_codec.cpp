@@ -191,12 +191,18 @@ class IdArguments {
     Words leases_;            ///< of them
 };
 
+/// Whose counter a quota is.
+Owner owner_of(const Acquire& acquire, const TableQuota& quota) {
+    const Owner owner(acquire.id, acquire.group);
+    return quota.by == CountedBy::kGroup ? Owner(owner.tag()) : owner;
+}
+
 void add_report_keys(Words& words, const Acquire& acquire, const Keys& keys,
                      std::string_view node) {
     for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
         if (acquire.report_numbers[table] != 0) {
             const TableQuota& quota = (*acquire.quotas)[table];
-            words.add(keys.report(acquire.id, quota.table, quota.value.suffix(), node,
+            words.add(keys.report(owner_of(acquire, quota), quota.table, quota.value.suffix(), node,
                                   layout_name(quota)));
         }
     }
@@ -271,13 +277,14 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
         const bool adjusts = has_adjustments(acquire);
         ids.add(acquire, terms.place_of(acquire), adjusts);
         if (acquire.demand.ban) {
-            call.keys.add(keys.ban(acquire.id));
+            call.keys.add(keys.ban({acquire.id, acquire.group}));
         }
         if (std::ranges::any_of(*acquire.quotas, &TableQuota::has_history)) {
-            call.keys.add(keys.history(acquire.id));
+            call.keys.add(keys.history({acquire.id, acquire.group}));
         }
         for (const auto& quota : *acquire.quotas) {
-            call.keys.add_joined(keys.quota_parts(acquire.id, quota.table, quota.value.suffix()));
+            call.keys.add_joined(
+                keys.quota_parts(owner_of(acquire, quota), quota.table, quota.value.suffix()));
         }
         if (adjusts) {
             add_report_keys(call.keys, acquire, keys, context.node);

@@ -31,6 +31,13 @@ std::string parse_plan_name(std::string_view text) {
     return std::string(text);
 }
 
+std::string parse_group(std::string_view text) {
+    if (!text.empty() && !is_valid_key_id(text)) {
+        throw ParseError("invalid group: use 1 to 64 letters, digits, _, - and .");
+    }
+    return std::string(text);
+}
+
 std::string parse_stored_name(std::string_view text) {
     if (!is_valid_key_name(text)) {
         throw ParseError("invalid name: use at most 256 bytes without control characters");
@@ -142,6 +149,13 @@ constexpr std::array kFields{
             "description": "The prefix of keys that are issued for the id, such as `acme_live`: the key begins with it and `_`. null: `tg`. It does not change keys that exist."})json",
         .example = "null",
         .option = "--key-prefix", .option_text = "Prefix of keys that are issued, such as acme_live, or none for tg", .none = "none"},
+    RecordField{.name = record_field::kGroup, .form = FieldForm::kText, .member = &KeyRecord::group,
+        .parse_stored = parse_group, .parse_new = parse_group,
+        .shown_schema = R"({"type": ["string", "null"], "description": "The group of the id."})",
+        .new_schema = R"json({"type": ["string", "null"], "pattern": "^[A-Za-z0-9_.-]{1,64}$",
+            "description": "The group of the id, such as a company whose keys share a quota. An id that changes its group begins with new counters, a new history and no ban. null: no group."})json",
+        .example = "null",
+        .option = "--group", .option_text = "Group of the id, or none; another group begins with new counters", .none = "none"},
 };
 // clang-format on
 

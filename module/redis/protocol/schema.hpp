@@ -19,9 +19,30 @@ inline constexpr std::string_view kEventsKey = "events";
 inline constexpr std::string_view kRecallOf = "recall:";
 /// The same of the places of the id: see flight_field.
 inline constexpr std::string_view kPlacesOf = "places:";
+/// The begin of a message of `events`, and of a member of `changes`: the record of the group that
+/// follows has changed.
+inline constexpr std::string_view kChangeOfGroup = "group:";
+
+/// Whose counters: an id, and the group of its keys if it has one. What Redis decides together has
+/// the hash tag of the group. A view.
+struct Owner {
+    std::string_view id;
+    std::string_view group{};
+
+    Owner(std::string_view its_id, std::string_view its_group = {})
+        : id(its_id), group(its_group) {}
+    Owner(const std::string& its_id) : id(its_id) {}
+    Owner(const char* its_id) : id(its_id) {}
+
+    /// The hash tag.
+    std::string_view tag() const { return group.empty() ? id : group; }
+    /// What follows the tag in the names of keys.
+    std::string_view rest() const { return group.empty() ? std::string_view() : id; }
+};
 
 /// The names of all Redis keys of Tollgate, after the prefix of `tollgate_redis`. All quota keys of
-/// one request have the same `{ID}` hash tag, so that one script can decide it on a cluster.
+/// one request have the same hash tag, so that one script can decide it on a cluster: `{ID}`, or
+/// `{GROUP}ID` if the id is in a group.
 class Keys {
   public:
     explicit Keys(std::string prefix) : prefix_(std::move(prefix)) {}
@@ -39,24 +60,24 @@ class Keys {
     /// A sorted set: ids that were revoked, by the time of the revocation, for kRevokedKept.
     std::string revoked() const { return prefix_ + "revoked"; }
     /// A hash: see window_part and lease_field. `value` is ValueDigest::suffix().
-    std::string quota(std::string_view id, std::string_view table,
+    std::string quota(const Owner& owner, std::string_view table,
                       std::string_view value = {}) const {
         std::string key;
-        for (const auto part : quota_parts(id, table, value)) {
+        for (const auto part : quota_parts(owner, table, value)) {
             key += part;
         }
         return key;
     }
     /// The parts of quota(), without an allocation: every request that Redis decides needs them.
-    std::array<std::string_view, 7> quota_parts(std::string_view id, std::string_view table,
+    std::array<std::string_view, 9> quota_parts(const Owner& owner, std::string_view table,
                                                 std::string_view value) const {
-        return {prefix_, kQuotaKey, "{", id, "}:", table, value};
+        return {prefix_, kQuotaKey, "{", owner.tag(), "}", owner.rest(), ":", table, value};
     }
     /// Stores the number of the last report of a node that was applied to a quota. `layout` is its
     /// layout_name: a node may have reports of several layouts, which it numbers separately.
-    std::string report(std::string_view id, std::string_view table, std::string_view value,
+    std::string report(const Owner& owner, std::string_view table, std::string_view value,
                        std::string_view node, std::string_view layout) const {
-        return tagged("report:", id)
+        return tagged("report:", owner)
             .append(":")
             .append(table)
             .append(value)
@@ -66,7 +87,7 @@ class Keys {
             .append(layout);
     }
     /// A hash: see ban_field.
-    std::string ban(std::string_view id) const { return tagged(kBanKey, id); }
+    std::string ban(const Owner& owner) const { return tagged(kBanKey, owner); }
     /// A hash: for each digest of an id the Unix time when the key was last used, rounded down to a
     /// minute, and kSubjectUse, the same of the id as a subject. It expires kUseLifetime after the
     /// last use. That of an id without a key expires after kSubjectUseLifetime.
@@ -88,7 +109,14 @@ class Keys {
     std::string flight(std::string_view id) const { return tagged("flight:", id); }
     /// A hash: what an id was granted in earlier days, see history_field. The last day is in the
     /// hash quota(), until the first request of a later day.
-    std::string history(std::string_view id) const { return tagged("history:", id); }
+    std::string history(const Owner& owner) const { return tagged("history:", owner); }
+    /// A hash, the record of a group: see record_field. Its id is the group.
+    std::string group(std::string_view group) const { return tagged("group:", group); }
+    /// A sorted set, whose scores are 0: all groups that have a record.
+    std::string groups() const { return prefix_ + "groups"; }
+    /// A hash: the group of each id that is or was in one, for programs that have no record of the
+    /// id. That of a revoked id remains: it names its history.
+    std::string group_of_ids() const { return prefix_ + "group_of_ids"; }
     /// A hash: a request of tollgate_admin with an `Idempotency-Key`, see request_field. `name` is
     /// a part of IdempotentRequest::name.
     std::string request(std::string_view name) const {
@@ -121,8 +149,13 @@ class Keys {
     std::string events() const { return prefix_ + std::string(kEventsKey); }
 
   private:
-    std::string tagged(std::string_view kind, std::string_view id) const {
-        return std::string(prefix_).append(kind).append("{").append(id).append("}");
+    std::string tagged(std::string_view kind, const Owner& owner) const {
+        return std::string(prefix_)
+            .append(kind)
+            .append("{")
+            .append(owner.tag())
+            .append("}")
+            .append(owner.rest());
     }
 
     std::string prefix_;
@@ -143,6 +176,7 @@ namespace record_field {
 inline constexpr std::string_view kId = "id";
 inline constexpr std::string_view kPlan = "plan";
 inline constexpr std::string_view kLimits = "limits";
+inline constexpr std::string_view kGroup = "group";
 inline constexpr std::string_view kState = "state";      ///< see key_state
 inline constexpr std::string_view kCreated = "created";  ///< Unix time
 /// The operation that stores the key, until it has shown the key.

@@ -49,6 +49,16 @@ TEST(Notice, IsAWebhook) {
               R"("level":80,"limit":1000,"used":812}})");
 }
 
+TEST(Notice, NamesTheGroupOfItsCounter) {
+    auto fields = threshold();
+    fields[5] = "group";
+    const auto notice = read_notice(entry(fields)).value();
+    EXPECT_NE(notice.body.find(R"("data":{"group":"acme","table":"api","period")"),
+              std::string::npos)
+        << notice.body;
+    EXPECT_NE(notice.id, read_notice(entry(threshold())).value().id);
+}
+
 TEST(Notice, HasTheIdOfItsWindowAndLevel) {
     const auto id_with = [](std::size_t at, const std::string& value) {
         auto fields = threshold();

@@ -308,7 +308,7 @@ class Fleet {
         }
         for (const QuotaCache::Held& held : lost) {
             const LockedStripe stripe(zone, zone.stripe_of_key(held.api_key));
-            const auto id = stripe.keys().find_id(held.api_key, held.id);
+            const auto id = stripe.keys().find_owner(held.api_key, held.id).id;
             for (std::size_t i = 0; held.layout.periods[i] != 0 && !id.empty(); ++i) {
                 const QuotaState::Window& window = held.state.windows[i];
                 ledger.lost[{key_of(id), i, window.counted.number}] +=

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace tollgate {
@@ -18,6 +19,17 @@ TEST(Sha256, IsThatOfTheStandard) {
 
 TEST(Sha256, CountsBytesAfterNul) {
     EXPECT_NE(sha256(std::string_view("a\0b", 3)), sha256("a"));
+}
+
+TEST(IdHash, OfAnIdInAGroupIsNearThatOfTheGroup) {
+    const IdHash grouped = id_hash("k1", "acme");
+    EXPECT_EQ(id_hash("k1", ""), id_hash("k1"));
+    EXPECT_NE(grouped, id_hash("k1"));
+    EXPECT_NE(grouped, id_hash("k1", "globex"));
+    EXPECT_NE(grouped, id_hash("k2", "acme"));
+    EXPECT_TRUE(std::equal(grouped.begin() + 8, grouped.end(), id_hash("acme").begin() + 8));
+    EXPECT_TRUE(is_same_id(grouped, id_hash("k1")));
+    EXPECT_FALSE(is_same_id(grouped, id_hash("acme")));
 }
 
 TEST(Sha1Hex, IsThatOfTheStandard) {

@@ -28,7 +28,8 @@ TEST(PlanDirectives, RefusesInvalidParametersOfTheTable) {
           DirectiveWords{"api", "other"}, DirectiveWords{"api", "by="},
           DirectiveWords{"api", "by=$"}, DirectiveWords{"api", "by=user"},
           DirectiveWords{"api", "by=$a-b"}, DirectiveWords{"api", "by=$a$b"},
-          DirectiveWords{"api", "by=id", "by=$user"}}) {
+          DirectiveWords{"api", "by=id", "by=$user"}, DirectiveWords{"api", "by=group", "by=id"},
+          DirectiveWords{"api", "by=Group"}}) {
         EXPECT_THROW(parse_table_directive(words), ParseError);
     }
 }
@@ -42,6 +43,19 @@ TEST(PlanDirectives, ReadsWhatHasACounter) {
     EXPECT_NO_THROW(check_plan_table(table));
     set_plans_directive(table, DirectiveWords{"plan", "pro", "60r/m", "in_flight=2"});
     EXPECT_THROW(check_plan_table(table), ParseError) << "a place belongs to the id";
+}
+
+TEST(PlanDirectives, ReadsThatAGroupHasACounter) {
+    PlanTable table = parse_table_directive(DirectiveWords{"api", "by=group"}).table;
+    EXPECT_TRUE(table.by_group);
+    EXPECT_FALSE(table.counts_values());
+    set_plans_directive(table, DirectiveWords{"plan", "free", "60r/m"});
+    EXPECT_NO_THROW(check_plan_table(table));
+    PlanTable limited = table;
+    set_plans_directive(limited, DirectiveWords{"plan", "pro", "60r/m", "in_flight=2"});
+    EXPECT_THROW(check_plan_table(limited), ParseError) << "a place belongs to the id";
+    set_plans_directive(table, DirectiveWords{"history", "30d"});
+    EXPECT_THROW(check_plan_table(table), ParseError) << "a history is that of an id";
 }
 
 TEST(PlanDirectives, SetsEachDirective) {

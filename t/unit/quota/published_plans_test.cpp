@@ -59,7 +59,13 @@ TEST(PublishedPlans, TellsWhoseCounterATableHas) {
     const std::string json = write_published_table(table, {});
     EXPECT_NE(json.find(R"("by":"$arg_user")"), std::string::npos);
     EXPECT_EQ(read_published_table("users", json)->variable, "arg_user");
-    EXPECT_EQ(read_published_table("users", R"({"plans":{},"by":"group"})")->variable, "");
+    EXPECT_FALSE(read_published_table("users", json)->by_group);
+    table.variable.clear();
+    table.by_group = true;
+    const auto groups = read_published_table("users", write_published_table(table, {}));
+    EXPECT_TRUE(groups->by_group);
+    EXPECT_FALSE(groups->counts_values());
+    EXPECT_FALSE(read_published_table("users", R"({"plans":{},"by":"other"})")->by_group);
 }
 
 TEST(PublishedPlans, TellsWhichLevelsATableNotices) {

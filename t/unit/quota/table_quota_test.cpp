@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "module/quota/plan_quotas.hpp"
 #include "module/text/name_hash.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -207,6 +208,53 @@ TEST(Layout, IsThatOfThePlansWindowsWhoeversPlanItIs) {
                                         {"pro", Plan::Kind::kLimited, {kMinute}, false}});
     EXPECT_EQ(WindowLayout(choose_quotas(std::array{&api}, key("free"))->front()),
               WindowLayout(choose_quotas(std::array{&api}, key("pro"))->front()));
+}
+
+TEST(ChooseQuotas, TakesThePlanOfTheGroupWhereATableCountsGroups) {
+    const PlanTable api = table("api", {{"free", Plan::Kind::kLimited, {kMinute}, false}});
+    PlanTable teams = table("teams", {{"pro", Plan::Kind::kLimited, {kMinute}, false},
+                                      {"own", Plan::Kind::kCustom, {}, false}});
+    teams.by_group = true;
+    const std::array<const PlanTable*, 2> tables{&api, &teams};
+    KeyRecord group = key("pro");
+    const auto both = choose_quotas(tables, key("free"), &group);
+    ASSERT_TRUE(both);
+    ASSERT_EQ(both->size(), 2);
+    EXPECT_EQ((*both)[0].by, CountedBy::kId);
+    EXPECT_EQ((*both)[1].by, CountedBy::kGroup);
+    EXPECT_EQ((*both)[1].value, ValueDigest::of_group());
+    EXPECT_EQ((*both)[1].policies, std::vector<std::string>{"teams-pro-minute"});
+    group.plan = "own";
+    group.limits = "7r/h";
+    EXPECT_EQ(choose_quotas(tables, key("free"), &group)->back().rates.front(), (Rate{7, 1h}));
+    group.plan = "free";
+    EXPECT_FALSE(choose_quotas(tables, key("free"), &group)) << "the group has no such plan";
+    const auto alone = choose_quotas(tables, key("free"));
+    ASSERT_TRUE(alone);
+    EXPECT_EQ(alone->size(), 1) << "a key without a group is not counted there";
+}
+
+TEST(PlanQuotas, KnowsThoseOfEachPlanOfAKeyAndItsGroup) {
+    const PlanTable api = table("api", {{"free", Plan::Kind::kLimited, {kMinute}, false}});
+    PlanTable teams = table("teams", {{"pro", Plan::Kind::kLimited, {kMinute}, false},
+                                      {"own", Plan::Kind::kCustom, {}, false}});
+    teams.by_group = true;
+    const std::array<const PlanTable*, 2> tables{&api, &teams};
+    PlanQuotas quotas(tables);
+    const KeyRecord pro = key("pro");
+    KeyRecord own = key("own");
+    own.limits = "7r/h";
+    const auto alone = quotas.find(key("free"));
+    const auto with_pro = quotas.find(key("free"), &pro);
+    const auto with_own = quotas.find(key("free"), &own);
+    EXPECT_EQ(alone->size(), 1);
+    EXPECT_EQ(with_pro->size(), 2);
+    EXPECT_EQ(with_own->back().rates.front(), (Rate{7, 1h}));
+    EXPECT_EQ(quotas.find(key("free"), &pro), with_pro);
+    EXPECT_EQ(quotas.find(key("free"), &own), with_own);
+    own.limits = "8r/h";
+    EXPECT_EQ(quotas.find(key("free"), &own)->back().rates.front(), (Rate{8, 1h}));
+    EXPECT_EQ(quotas.find(key("free")), alone);
 }
 
 TEST(LayoutName, DiffersForWhatANodeCountsApart) {

@@ -19,7 +19,7 @@ TEST(ValueDigest, IsMadeAgainFromItsNumber) {
     const ValueDigest digest = ValueDigest::of("alice");
     EXPECT_EQ(ValueDigest(digest.number()), digest);
     EXPECT_EQ(ValueDigest(digest.number()).suffix(), digest.suffix());
-    EXPECT_EQ(ValueDigest(1).suffix(), ":0000000000000001");
+    EXPECT_EQ(ValueDigest(2).suffix(), ":0000000000000002");
 }
 
 TEST(ValueDigest, IsReadFromItsSuffix) {
@@ -28,6 +28,16 @@ TEST(ValueDigest, IsReadFromItsSuffix) {
                              "22bd806c97f0e00af", ":-bd806c97f0e00af"}) {
         EXPECT_FALSE(ValueDigest::read(text)) << text;
     }
+}
+
+TEST(ValueDigest, NamesTheCounterOfAGroup) {
+    const ValueDigest group = ValueDigest::of_group();
+    EXPECT_TRUE(group.is_group());
+    EXPECT_EQ(group.suffix(), ":group");
+    EXPECT_EQ(ValueDigest::read(":group"), group);
+    EXPECT_EQ(ValueDigest(group.number()), group);
+    EXPECT_FALSE(ValueDigest::of("group").is_group());
+    EXPECT_FALSE(ValueDigest().is_group());
 }
 
 TEST(ValueDigest, HasNoSuffixWithoutAValue) {

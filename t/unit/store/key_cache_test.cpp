@@ -81,6 +81,29 @@ TEST_F(KeyCacheTest, FindsALongRecordAsItWasPut) {
     EXPECT_EQ(cache_.small().used, kPartsOfLong);
 }
 
+TEST_F(KeyCacheTest, FindsTheGroupOfARecord) {
+    KeyRecord record = record_;
+    record.group = "acme";
+    cache_.put(key(1), record, 1ms);
+    ASSERT_TRUE(find(key(1)));
+    EXPECT_EQ(find(key(1))->record, record);
+    const IdHash id = id_hash(record.id, "acme");
+    EXPECT_EQ(find(key(1))->id, id);
+    const auto owner = cache_.find_owner(key(1).hash(), id);
+    EXPECT_EQ(owner.id, record.id);
+    EXPECT_EQ(owner.group, "acme");
+    EXPECT_EQ(cache_.find_owner(key(1).hash(), id_hash(record.id)).id, "") << "without the group";
+    record.group = std::string(64, 'g');
+    record.plan = std::string(64, 'p');
+    record.id = std::string(64, 'i');
+    cache_.put(key(2), record, 1ms);
+    ASSERT_TRUE(find(key(2)));
+    EXPECT_EQ(find(key(2))->record, record);
+    record.limits = std::string(128, '9');
+    cache_.put(key(3), record, 1ms);
+    EXPECT_FALSE(find(key(3))) << "all of them are longer than the longest place";
+}
+
 TEST_F(KeyCacheTest, FindsTheLongestDetailsThatARecordCanHave) {
     KeyRecord record = record_;
     record.name = std::string(256, 'n');
@@ -152,7 +175,7 @@ TEST_F(KeyCacheTest, ARecordWithoutAllItsPartsIsNotFound) {
     }
     EXPECT_FALSE(find(key(0))) << "its parts were evicted";
     EXPECT_FALSE(cache_.touch(key(0), 1s));
-    EXPECT_EQ(cache_.find_id(key(0).hash(), id_hash("kept")), "kept") << "the record was not";
+    EXPECT_EQ(cache_.find_owner(key(0).hash(), id_hash("kept")).id, "kept") << "the record was not";
     cache_.put(key(0), record, 400s, keeps);
     EXPECT_EQ(find(key(0))->record, record);
 }

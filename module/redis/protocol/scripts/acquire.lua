@@ -4,7 +4,8 @@
 -- KEYS  for each id, one after the other: ban:{ID} if the id can be banned; history:{ID} if one of its tables keeps a
 --       history; one quota:{ID}:TABLE, or quota:{ID}:TABLE:VALUE, per table; and one report:{ID}:TABLE:NODE:LAYOUT, or
 --       report:{ID}:TABLE:VALUE:NODE:LAYOUT, per table whose adjustments are a report; after all ids the stream of notices,
---       if one of their tables has levels
+--       if one of their tables has levels. Of an id in a group, {GROUP}ID is in place of {ID}; that of the group itself is
+--       quota:{GROUP}:TABLE:group
 -- ARGV  1        a token, which is returned
 --       2        the index in ARGV of the first id
 --       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none
@@ -111,8 +112,8 @@ local function rare(which)
                 return nil, done
             end
             if ban.stands then
-                local prefix, id = ban.name:match('^(.*)' .. kBanKey .. '{(.*)}')
-                redis.pcall('PUBLISH', prefix .. kEventsKey, kBanKey .. id)
+                local prefix, tag, id = ban.name:match('^(.*)' .. kBanKey .. '{(.*)}(.*)')
+                redis.pcall('PUBLISH', prefix .. kEventsKey, kBanKey .. (id == '' and tag or id))
             end
             -- Another table's ban may need the entry for longer.
             local expires = math.max(ban.since + ARGV[terms + 2], ban.level > 0 and ban.ends + ARGV[terms + 4] or 0)
@@ -154,8 +155,9 @@ local function rare(which)
             if not helps then
                 return 0
             end
-            local prefix, id, value = name:match('^(.*)' .. kQuotaKey .. '{(.*)}:[^:]*(.*)')
-            local done = redis.pcall('PUBLISH', prefix .. kEventsKey, kRecallOf .. id .. value)
+            local prefix, tag, id, value = name:match('^(.*)' .. kQuotaKey .. '{(.*)}([^:]*):[^:]*(.*)')
+            local counter = (id == '' and tag or id) .. value
+            local done = redis.pcall('PUBLISH', prefix .. kEventsKey, kRecallOf .. counter)
             if type(done) ~= 'table' then
                 done = redis.pcall('HSET', name, lease_field.kRecalled, now)
             end
@@ -226,7 +228,7 @@ local function rare(which)
         -- error, if any.
         return function(name, quota, past, kept, now)
             local today, last, dropped = (now - now % 86400000) / 86400000, 0, {}
-            local table_name = quota:match('.*}:(.*)') .. ':'
+            local table_name = quota:match('.*}[^:]*:(.*)') .. ':'
             local fields = redis.pcall('HKEYS', name)
             if fields.err then
                 return fields
@@ -261,7 +263,8 @@ local function rare(which)
         -- terms of the first table are at `at`, its hash is KEYS[key + 1], and its windows follow reply[last].
         return function(levels, at, tables, key, reply, last, now)
             local function note(name, period, number, level, limit, used)
-                local id, of_table, value = name:match(kQuotaKey .. '{(.*)}:([^:]*):?(.*)')
+                local tag, id, of_table, value = name:match(kQuotaKey .. '{(.*)}([^:]*):([^:]*):?(.*)')
+                id = id ~= '' and id or tag
                 local stream, text = KEYS[#KEYS], ('%.0f'):format(number)
                 local done = redis.pcall('XADD', stream, 'MAXLEN', '~', 100000, '*', notice_field.kId, id,
                                          notice_field.kTable, of_table, notice_field.kValue, value,

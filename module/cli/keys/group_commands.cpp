@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "module/cli/commands/commands.hpp"
+#include "module/cli/keys/audit_log.hpp"
+#include "module/cli/keys/key_options.hpp"
+#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/keys/plan_check.hpp"
+#include "module/cli/terminal/render.hpp"
+#include "module/management/groups.hpp"
+#include "module/management/key_reader.hpp"
+#include "module/management/plan_rules.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+management::Caller caller_for(RedisSession& session) {
+    return {session, session.keys(), user_at_host()};
+}
+
+void print_group(RedisSession& session, const CommandLine& line) {
+    const auto group = complete(management::read_group(session, session.keys(), line.id));
+    require_print(render_group(line.format(), group));
+}
+
+}  // namespace
+
+void set_group(RedisSession& session, const CommandLine& line) {
+    const auto now = complete(management::KeyReader(session, session.keys()).now());
+    const auto changes = read_key_options(line, now);
+    if (changes.empty()) {
+        throw Failure(ExitStatus::kUsage, "nothing to set: give --plan or --limits");
+    }
+    const auto tables = tables_to_check(session);
+    KeyRecord changed;
+    const auto check = [&](const KeyRecord& record) {
+        using management::PlanOf;
+        changed = record;
+        if (tables && !line.force) {
+            management::require_usable_plan(*tables, record, PlanOf::kGroup);
+        }
+        if (tables) {
+            management::refuse_sliding_month(*tables, record, PlanOf::kGroup);
+        }
+    };
+    const auto durability =
+        complete(management::change_group(caller_for(session), line.id, changes, check));
+    print_group(session, line);
+    warn_unless_kept(line.id, durability);
+    if (tables) {
+        warn_about(*tables, changed, management::PlanOf::kGroup);
+    }
+}
+
+void show_group(RedisSession& session, const CommandLine& line) {
+    print_group(session, line);
+}
+
+void list_groups(RedisSession& session, const CommandLine& line) {
+    constexpr std::size_t kGroupsPerPage = 500;
+    std::vector<management::GroupRecord> groups;
+    std::string last;
+    do {
+        auto page =
+            complete(management::read_groups(session, session.keys(), last, kGroupsPerPage));
+        std::ranges::move(page.groups, std::back_inserter(groups));
+        last = page.next.value_or("");
+    } while (!last.empty());
+    require_print(render_groups(line.format(), groups));
+}
+
+void delete_group(RedisSession& session, const CommandLine& line) {
+    warn_unless_kept(line.id, complete(management::delete_group(caller_for(session), line.id)));
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,75 @@
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "module/management/admin/json_body.hpp"
+#include "module/management/admin/key_body.hpp"
+#include "module/management/admin/resources.hpp"
+#include "module/management/groups.hpp"
+#include "module/management/operation_error.hpp"
+#include "module/management/plan_rules.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+Task<AdminResponse> list_groups(ResourceRequest request) {
+    auto after = request.query.find("after").value_or("");
+    if (!after.empty() && !is_valid_key_id(after)) {
+        refuse("after: use the value of \"next\"");
+    }
+    const auto limit = static_cast<std::size_t>(request.query.number("limit"));
+    const auto page = co_await read_groups(request.database, request.keys, std::move(after), limit);
+    co_return page_response(request, "groups", page.groups, page.next, write_group);
+}
+
+Task<AdminResponse> show_group(ResourceRequest request) {
+    const auto group = co_await read_group(request.database, request.keys, request.id);
+    co_return json_response(200, [&](JsonWriter& json) { write_group(json, group); });
+}
+
+/// Sets values of a group, which may be new (RFC 5789).
+Task<AdminResponse> change_group_of(ResourceRequest request) {
+    request.preconditions.require_without_version();
+    const auto changes = read_group_changes(request.request.body);
+    const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
+    const std::function<void(const KeyRecord&)> check = [&](const KeyRecord& record) {
+        require_usable_plan(tables, record, PlanOf::kGroup);
+        refuse_sliding_month(tables, record, PlanOf::kGroup);
+    };
+    const auto durability = co_await change_group(request.caller(), request.id, changes, check);
+    auto response = co_await show_group(std::move(request));
+    co_return with_durability(std::move(response), durability);
+}
+
+Task<AdminResponse> delete_group_of(ResourceRequest request) {
+    request.preconditions.require_without_version();
+    const auto durability = co_await delete_group(request.caller(), request.id);
+    co_return with_durability({.status = 204}, durability);
+}
+
+constexpr std::array kGroupParameters{
+    kPageLimit,
+    QueryParameter{"after"},
+};
+constexpr std::array kGroupEndpoints{
+    Endpoint{"GET", "groups", "listGroups", list_groups, kGroupParameters},
+    Endpoint{"GET", "groups/{id}", "showGroup", show_group},
+    Endpoint{.method = "PATCH",
+             .path = "groups/{id}",
+             .operation = "changeGroup",
+             .handle = change_group_of,
+             .creates = true},
+    Endpoint{"DELETE", "groups/{id}", "deleteGroup", delete_group_of},
+};
+
+}  // namespace
+
+std::span<const Endpoint> group_endpoints() {
+    return kGroupEndpoints;
+}
+
+}  // namespace tollgate::management

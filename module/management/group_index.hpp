@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/management/database.hpp"
+#include "module/redis/protocol/schema.hpp"
+
+namespace tollgate::management {
+
+/// An id and its group, which may be empty.
+struct OwnerName {
+    std::string id;
+    std::string group{};
+
+    /// A view of this.
+    redis::Owner owner() const { return {id, group}; }
+};
+
+/// The groups of ids as the index has them (redis::Keys::group_of_ids), in the order of the ids.
+/// The index also has ids that were revoked: their history remains. Throws OperationError.
+Task<std::vector<OwnerName>> owners_of(Database& database, const redis::Keys& keys,
+                                       std::vector<std::string> ids);
+/// The same of one id.
+Task<OwnerName> owner_of(Database& database, const redis::Keys& keys, std::string id);
+
+/// The command that stores the group of an id in the index, or removes the id if it has none. The
+/// index may be in another slot than the record: an operation writes it before the record.
+redis::Command indexing(const redis::Keys& keys, std::string id, std::string group);
+
+/// The id of a key in Redis whose name has this text from its hash tag on: `acme}k1:api` is one of
+/// `k1`, and `k1}:api` as well. Empty if it is none of an id.
+OwnerName owner_in(std::string_view text);
+
+}  // namespace tollgate::management

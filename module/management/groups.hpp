@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "module/management/key_changes.hpp"
+#include "module/management/operations.hpp"
+#include "module/text/json_writer.hpp"
+
+namespace tollgate::management {
+
+/// The record of a group: which limits its one counter has in tables with `by=group`.
+struct GroupRecord {
+    std::string id;  ///< the group: see is_valid_key_id
+    std::string plan;
+    std::string limits;  ///< for plans that are `custom`; empty: none
+};
+
+/// The fields of a record that change_group() sets: `plan` and `limits`.
+bool is_field_of_group(const redis::RecordField& field);
+
+/// The record of a group. Throws OperationError with Reason::kUnknownId if it has none.
+Task<GroupRecord> read_group(Database& database, const redis::Keys& keys, std::string group);
+
+/// Some groups that have a record, in the order of their names.
+struct GroupPage {
+    std::vector<GroupRecord> groups;
+    std::optional<std::string> next;  ///< the last of them, if further ones follow
+};
+Task<GroupPage> read_groups(Database& database, const redis::Keys& keys, std::string after,
+                            std::size_t limit);
+
+/// Sets values of a group, which needs no record yet: then `changes` have a plan. `check` receives
+/// the changed record before it is stored. Gateways apply the change as they do that of a key.
+/// Throws OperationError.
+Task<Durability> change_group(Caller caller, std::string group, KeyChanges changes,
+                              std::function<void(const KeyRecord&)> check);
+
+/// Removes the record of a group. Its ids keep the group. Throws OperationError with
+/// Reason::kUnknownId if it has none.
+Task<Durability> delete_group(Caller caller, std::string group);
+
+/// Writes the members of the JSON object of a group.
+void write_group(JsonWriter& json, const GroupRecord& group);
+
+}  // namespace tollgate::management
