@@ -4,6 +4,7 @@ package ApiKeys;
 #
 #   my $keys = ApiKeys->make(plan => 'endless', count => 10_000);
 #   my $keys = ApiKeys->make(plan => 'endless', count => 1000, zipf => 1);
+#   my $keys = ApiKeys->make(plan => 'endless', count => 1000, group => 'team');    # write_records writes the group, too
 #   my $keys = ApiKeys->make(plan => 'endless', count => 10_000, new => 100_000, new_every => 20);
 #   $keys->count, $keys->file                     # the file has one token per line, each token at least once
 #   $keys->total                                  # with the new ones
@@ -61,14 +62,19 @@ sub _zipf {
     return [0 .. $last, map { ($_) x (int(10 * $self->{count} / ($_ + 1) + 0.5) - 1) } 0 .. $last];
 }
 
+sub _name {
+    my ($self, $number) = @_;
+    return join ' ', grep { defined } @$self{qw(plan count)}, $number, $self->{group};
+}
+
 sub id {
     my ($self, $number) = @_;
-    return 'key_' . substr(sha256_hex("$self->{plan} $self->{count} $number"), 0, 12);
+    return 'key_' . substr(sha256_hex($self->_name($number)), 0, 12);
 }
 
 sub token {
     my ($self, $number) = @_;
-    my $text = 'tg_' . substr sha256_hex("token of $self->{plan} $self->{count} $number"), 0, 32;
+    my $text = 'tg_' . substr sha256_hex('token of ' . $self->_name($number)), 0, 32;
     my $checksum = Compress::Raw::Zlib::crc32($text);
     my $digits = '';
     for (1 .. 6) {
@@ -83,8 +89,9 @@ sub write_records {
     $self->_write($redis, sub {
         my ($number) = @_;
         return ('HSET', "${prefix}key:" . sha256_hex($self->token($number)), id => $self->id($number), name => '',
-            plan => $self->{plan}, created => $self->{created}, state => 'active');
+            plan => $self->{plan}, created => $self->{created}, state => 'active', $self->{group} ? (group => $self->{group}) : ());
     });
+    $redis->cmd('HSET', "${prefix}group:{$self->{group}}", id => $self->{group}, plan => $self->{plan}) if $self->{group};
 }
 
 sub write_digests {

@@ -15,7 +15,7 @@ package Gateways;
 #
 # The plans are endless (two windows that are never exhausted) and spent (two windows of one request). Nothing is
 # logged. The servers of Tollgate are `tollgate` (leases), `exact` (lease=off),
-# `settle` (each request takes 2 units and uses 1), `in_flight` (a limit of requests in flight), `values` (a counter of a value) and `status`. With `shapes => 1`, it has
+# `settle` (each request takes 2 units and uses 1), `in_flight` (a limit of requests in flight), `values` (a counter of a value), `groups` (a counter of a group) and `status`. With `shapes => 1`, it has
 # also those of @shapes: other numbers of tables and windows, each with leases and with lease=off (`…_exact`).
 
 use strict;
@@ -40,7 +40,7 @@ my %windows = (
 );
 
 # Which %PORTn% each server of an nginx has. `all` has the servers of bare and of tollgate.
-my @servers = (qw(bare limit_req limit_req_spent lua tollgate exact settle in_flight values status), map { ($_, "${_}_exact") } @shapes);
+my @servers = (qw(bare limit_req limit_req_spent lua tollgate exact settle in_flight values groups status), map { ($_, "${_}_exact") } @shapes);
 my %port = map { $servers[$_] => $_ + 1 } 0 .. $#servers;
 
 my $limit_req_zones = <<'END';
@@ -59,6 +59,7 @@ my %tollgate = (
     settle    => 'tollgate api; tollgate_cost 2 settle=$one;',
     in_flight => 'tollgate in_flight;',
     values    => 'tollgate values;',
+    groups    => 'tollgate groups;',
 );
 my %of_shape = map {
     (
@@ -117,7 +118,7 @@ sub address {
 
 sub _tollgate_http {
     my ($redis, %options) = @_;
-    my $tables = _table('api', 2) . _table('exact', 2, 'lease=off') . _table('in_flight', '2 in_flight') . _table('values', 2, 'by=$http_host');
+    my $tables = _table('api', 2) . _table('exact', 2, 'lease=off') . _table('in_flight', '2 in_flight') . _table('values', 2, 'by=$http_host') . _table('groups', 2, 'by=group');
     for my $suffix ($options{shapes} ? ('', '_exact') : ()) {
         my $lease = $suffix ? 'lease=off' : '';
         $tables .= _table("$_$suffix", 2, $lease) for qw(api2 b c d);

@@ -14,6 +14,7 @@ use RedisServer;
 
 my $requests = 4000;
 my $key_count = 250;
+my $team = 1000;
 
 sub run {
     my ($class, $setup) = @_;
@@ -25,6 +26,8 @@ sub run {
         many  => ApiKeys->make(plan => 'endless', count => $key_count),
         rare  => ApiKeys->make(plan => 'endless', count => $requests),
         spent => $setup->keys('spent'),
+        grouped => ApiKeys->make(plan => 'endless', count => 1, group => 'team'),
+        team    => ApiKeys->make(plan => 'endless', count => $team, group => 'team'),
     );
     $setup->write_keys($_, $redis) for values %keys;
 
@@ -45,6 +48,8 @@ sub run {
         ['Tollgate, one, settle=',      'granted', $measure->($tollgate, 'settle', 'one')],
         ['Tollgate, one, in_flight',    'granted', $measure->($tollgate, 'in_flight', 'one')],
         ['Tollgate, one, by=$variable', 'granted', $measure->($tollgate, 'values', 'one')],
+        ['Tollgate, one, by=group',     'granted', $measure->($tollgate, 'groups', 'grouped')],
+        ["$team keys of a group",      'granted', $measure->($tollgate, 'groups', 'team')],
         ["Tollgate, $key_count keys",   'granted', $measure->($tollgate, 'tollgate', 'many')],
         ["the same, settle=",           'granted', $measure->($tollgate, 'settle', 'many')],
         ["the same, in_flight",         'granted', $measure->($tollgate, 'in_flight', 'many')],
