@@ -71,15 +71,14 @@ constexpr std::string_view kReindexNote =
 constexpr std::string_view kImportFilesNote =
     "A line is an object as `tollgate export keys` prints it, or has `id`, `plan` and `token` or "
     "`digest` (the SHA-256 of the key), and optionally `name`, `limits`, `state`, `created`, "
-    "`expires`, `scopes`, `meta`, `from`, `prefix` and `group`. An id that exists is not changed: "
-    "if its "
-    "keys and values are those of the line, it is unchanged, otherwise the line is refused. After "
-    "an interruption, run the command again.";
+    "`expires`, `scopes`, `meta`, `from`, `prefix` and `group`. An id that exists is not "
+    "changed: if its keys and values are those of the line, it is unchanged, otherwise the line "
+    "is refused. After an interruption, run the command again.";
 
 constexpr std::string_view kGroupNote =
-    "A plan table with by=group counts the requests of all ids of a group together, with the plan "
-    "of the group. `key set ID --group GROUP` puts an id into a group. A group without a plan has "
-    "the default plan of the table; if the table has none, requests get 403.";
+    "A plan table with by=group counts the requests of all ids of a group together, with the "
+    "plan of the group. `key set ID --group GROUP` puts an id into a group. A group without a "
+    "plan has the default plan of the table; if the table has none, requests get 403.";
 
 constexpr std::string_view kRotateNote =
     "An id has at most two keys: another rotation is refused until the overlap ends. 0s ends "
@@ -105,24 +104,20 @@ constexpr std::string_view kStatusNote =
 constexpr std::string_view kDoctorNote =
     "The command only reads. It prints a line for each problem: the kind of the check, what is "
     "wrong, and what to do. It checks the masters of Redis (persistence, eviction, clock, "
-    "permissions of this user), whether gateways use it (plans, nodes), whether gateways apply the "
-    "keys of each id (plans, ids, groups), whether an id lists each key (records), and whether "
-    "notices are delivered (notices). With --status, it "
-    "checks the nodes, too (zone, reachable). The permissions of the gateways' user are not "
-    "checked: their error logs say what they lack.";
+    "permissions of this user), whether gateways use it (plans, nodes), whether gateways apply "
+    "the keys of each id (plans, ids, groups), whether an id lists each key (records), and "
+    "whether notices are delivered (notices). With --status, it checks the nodes, too (zone, "
+    "reachable). The permissions of the gateways' user are not checked: their error logs say "
+    "what they lack.";
 
 constexpr std::string_view kNotifyNote =
     "A notice says that the count of a window has reached a level of `notify` of its plan table, "
-    "or "
-    "that a key expires in 30, 7 or 1 days. It is a webhook by the Standard Webhooks "
-    "specification, "
-    "delivered at least once: a repeated one has the same webhook-id. A response of 2xx accepts "
-    "it. "
-    "After another response, or none within 15 seconds, it is tried again for three days. 410 ends "
-    "the command with status 6. The file has one or more secrets, each whsec_ and 24 to 64 bytes "
-    "in "
-    "base64: openssl rand -base64 32. The command runs until it is killed, which loses no notice. "
-    "Several may run at the same time.";
+    "or that a key expires in 30, 7 or 1 days. It is a webhook by the Standard Webhooks "
+    "specification, delivered at least once: a repeated one has the same webhook-id. A response "
+    "of 2xx accepts it. After another response, or none within 15 seconds, it is tried again for "
+    "three days. 410 ends the command with status 6. The file has one or more secrets, each "
+    "whsec_ and 24 to 64 bytes in base64: openssl rand -base64 32. The command runs until it is "
+    "killed, which loses no notice. Several may run at the same time.";
 
 constexpr std::string_view kSimulateNote =
     "The command connects to nothing. It decides each request as the gateway would have with these "
