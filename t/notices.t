@@ -126,6 +126,22 @@ subtest 'a group' => sub {
     is(entries($redis), 'acme teams 86400 80 8/10 group', '… once');
 };
 
+subtest 'a group in an outage' => sub {
+    my $redis = RedisServer->start(conf => ['appendonly yes', 'appendfsync always']);
+    my $gateway = start($redis, table => 'lease=off', redis => 'timeout 300ms;',
+        http => 'tollgate_plans teams redis=main lease=off by=group { plan free 10r/d; notify 80%; }',
+        server => 'location /teams/ { tollgate teams; proxy_pass http://unix:%DIR%/upstream.sock; }');
+    my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
+    $tollgate->run(qw(group set acme --plan free));
+    $tollgate->run({ stdin => 'm1' }, qw(key import --plan large --group acme --force --id m1));
+    my $ask = sub { my ($count) = @_; return join ' ', map { $gateway->get('/teams/', 'm1')->status } 1 .. $count };
+    is($ask->(1), 200, 'a request');
+    $redis->stop;
+    is($ask->(8), join(' ', (200) x 8), 'the node decides alone');
+    $redis->restart;
+    becomes(sub { entries($redis) }, 'acme teams 86400 80 9/10 group', 'the report is noticed');
+};
+
 subtest 'an id in a group' => sub {
     my $redis = RedisServer->start;
     my $gateway = start($redis, table => 'lease=off');

@@ -77,7 +77,7 @@ my $level = 0;
 sub add_notice {
     my ($redis, %fields) = @_;
     my %all = (id => 'k1', table => 'api', value => '', period => 86400, number => 20000, level => ++$level, limit => 1000, used => 800, %fields);
-    return $redis->cmd('XADD', $fields{stream} // 't:notices', '*', map { $_ => $all{$_} } grep { $_ ne 'stream' } sort keys %all);
+    return $redis->cmd('XADD', $fields{stream} // 't:notices', $fields{at} // '*', map { $_ => $all{$_} } grep { !/^(?:stream|at)$/ } sort keys %all);
 }
 sub rest { my ($redis) = @_; return $redis->cmd('XLEN', 't:notices') }
 
@@ -177,6 +177,50 @@ subtest 'a notice that the receiver refuses does not delay others for long' => s
         $accepted{$id}++ if $id ne 'bad';
     }
     becomes(sub { rest($redis) }, 1, 'five are delivered, one is not');
+    add_notice($redis, id => 'bad') for 1 .. 120;
+    add_notice($redis, id => 'late');
+    my $tried = 0;
+    while (1) {
+        my $hook = $receiver->accept;
+        my $is_late = $hook->{json}{data}{id} eq 'late';
+        $hook->answer($is_late ? 200 : 400);
+        last if $is_late || ++$tried > 1000;
+    }
+    cmp_ok($tried, '<', 300, "one behind many that are refused is delivered (after $tried)");
+};
+
+subtest 'what adds notices does not stop those that wait' => sub {
+    my ($redis, $receiver) = (new_redis(), WebhookReceiver->new);
+    $redis->cmd('SET', 't:ids', 'no list of ids');
+    add_notice($redis);
+    my $notify = start_notify($redis, $receiver);
+    like($notify->line, qr/WRONGTYPE/, 'the ids cannot be examined');
+    $receiver->accept->answer(200);
+    becomes(sub { rest($redis) }, 0, 'a notice is delivered');
+};
+
+subtest 'no more keys are examined than the receiver takes' => sub {
+    my ($redis, $receiver) = (new_redis(), WebhookReceiver->new);
+    my $keys = 2500;
+    $redis->cmd('EVAL', <<'END', 0, $keys, time, time + 86400 * 5);
+for i = 1, ARGV[1] do
+    local digest, id = string.format('%064x', i), 'k' .. i
+    redis.call('HSET', 't:key:' .. digest, 'id', id, 'plan', 'free', 'created', ARGV[2] - 86400 * 90, 'state', 'active', 'expires', ARGV[3])
+    redis.call('SADD', 't:id:{' .. id .. '}', digest)
+    redis.call('ZADD', 't:ids', i, id)
+end
+END
+    my $notify = start_notify($redis, $receiver);
+    my (%seen, $most);
+    while (keys %seen < $keys) {
+        my $hook = $receiver->accept;
+        $hook->answer(200);
+        next if $seen{ $hook->{json}{data}{id} }++ || keys(%seen) % 50;
+        my $waiting = $redis->cmd('XLEN', 't:notices');
+        $most = $waiting if $waiting > ($most // 0);
+    }
+    cmp_ok($most, '<', 1600, "at most $most notices waited");
+    is((grep { $_ > 1 } values %seen), 0, 'each key is noticed once');
 };
 
 subtest '410 ends the command' => sub {
@@ -334,10 +378,15 @@ subtest 'Redis Cluster' => sub {
     my %slots;
     $slots{ $cluster->slot_of($_) } //= $_ for 1 .. 300;
     my @tags = (sort { $a <=> $b } values %slots)[0, 100, 200];
-    add_notice($cluster, stream => "t:notices:{$_}", id => "in$_") for @tags, $tags[0];
+    add_notice($cluster, stream => "t:notices:{$_}", id => "in$_", at => '1790000000000-*') for @tags, $tags[0];
     my $notify = start_notify($cluster, $receiver);
-    my %seen;
-    $seen{ $receiver->accept->answer(200)->{json}{data}{id} }++ for 1 .. 4;
+    my (%seen, %times);
+    for (1 .. 4) {
+        my $hook = $receiver->accept->answer(200);
+        $seen{ $hook->{json}{data}{id} }++;
+        $times{ $hook->{json}{timestamp} }++;
+    }
+    is_deeply([keys %times], ['2026-09-21T14:13:20Z'], 'the time is that of the first entry');
     is_deeply(\%seen, { "in$tags[0]" => 2, "in$tags[1]" => 1, "in$tags[2]" => 1 }, 'the notices of all slots');
     becomes(sub { join ' ', rest($cluster), map { $cluster->cmd('XLEN', "t:notices:{$_}") } @tags }, '0 0 0 0', '… once');
 };

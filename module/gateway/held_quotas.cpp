@@ -46,9 +46,8 @@ Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stri
 
 std::optional<TableQuota> with_limits(const PlanTable& table, const KeyRecord& record,
                                       const TableQuota& counted) {
-    const CountedBy by = counted.value ? CountedBy::kValue : CountedBy::kId;
     for (TableQuota& quota : quotas_in(table, record).value_or(Quotas{})) {
-        if (quota.by == by && layout_name(quota) == layout_name(counted)) {
+        if (quota.by == counted.by && layout_name(quota) == layout_name(counted)) {
             quota.value = counted.value;
             return std::move(quota);
         }

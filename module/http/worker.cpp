@@ -41,7 +41,7 @@ std::vector<RequestStatistics*> request_statistics(SharedMemory& memory, const T
 std::vector<gateway::ServedTable> served_tables(const MainConf& conf) {
     std::vector<gateway::ServedTable> served;
     for (const auto& table : conf.tables) {
-        served.push_back({&table->table, table->redis->settings.name_hash});
+        served.emplace_back(&table->table, table->redis->settings.name_hash);
     }
     return served;
 }

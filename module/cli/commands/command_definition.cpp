@@ -114,10 +114,10 @@ constexpr std::string_view kNotifyNote =
     "A notice says that the count of a window has reached a level of `notify` of its plan table, "
     "or that a key expires in 30, 7 or 1 days. It is a webhook by the Standard Webhooks "
     "specification, delivered at least once: a repeated one has the same webhook-id. A response "
-    "of 2xx accepts it. After another response, or none within 15 seconds, it is tried again for "
-    "three days. 410 ends the command with status 6. The file has one or more secrets, each "
-    "whsec_ and 24 to 64 bytes in base64: openssl rand -base64 32. The command runs until it is "
-    "killed, which loses no notice. Several may run at the same time.";
+    "of 2xx accepts it. After another response, or none within 15 seconds, it is tried again "
+    "until it is seven days old. 410 ends the command with status 6. The file has one or more "
+    "secrets, each whsec_ and 24 to 64 bytes in base64: openssl rand -base64 32. The command "
+    "runs until it is killed, which loses no notice. Several may run at the same time.";
 
 constexpr std::string_view kSimulateNote =
     "The command connects to nothing. It decides each request as the gateway would have with these "

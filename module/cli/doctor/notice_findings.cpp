@@ -4,6 +4,7 @@
 
 #include "module/cli/doctor/finding.hpp"
 #include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/notify/notice.hpp"
 #include "module/cli/notify/notice_queue.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/management/key_reader.hpp"
@@ -25,20 +26,18 @@ std::vector<Finding> findings_of_notices(RedisSession& session,
     }
     const auto first =
         session.run_if_accepted({"XRANGE", session.keys().notices(), "-", "+", "COUNT", "1"});
-    if (!first || first->elements.empty() || first->elements[0].elements.empty()) {
+    const auto notice =
+        first && !first->elements.empty() ? read_notice(first->elements[0]) : std::nullopt;
+    if (!notice) {
         return {};
     }
-    const std::string& entry = first->elements[0].elements[0].text;
-    const Instant noted(
-        std::chrono::milliseconds(redis::number_or_zero(entry.substr(0, entry.find('-')))));
-    const auto time = complete(management::KeyReader(session, session.keys()).time());
-    if (time - noted < kMostDelay) {
+    const auto waited =
+        complete(management::KeyReader(session, session.keys()).now()) - notice->noted;
+    if (waited < kMostDelay) {
         return {};
     }
-    return {
-        {"notices", "the oldest notice has waited for " +
-                        format_duration(std::chrono::floor<std::chrono::seconds>(time - noted)) +
-                        ": see the messages of tollgate notify, or start more of them"}};
+    return {{"notices", "the oldest notice has waited for " + format_duration(waited) +
+                            ": see the messages of tollgate notify, or start more of them"}};
 }
 
 }  // namespace tollgate::cli

@@ -91,11 +91,13 @@ std::optional<Notice> read_threshold(const Fields& fields, sys_seconds time) {
         json.member("limit", *limit);
         json.member("used", *used);
     });
-    return Notice{.entry = {}, .id = id_of(fields, kIdentity), .body = std::move(body)};
+    return Notice{
+        .entry = {}, .id = id_of(fields, kIdentity), .body = std::move(body), .noted = time};
 }
 
 std::optional<Notice> read_expiry(const Fields& fields, sys_seconds time) {
-    constexpr std::array kIdentity{field::kId, field::kDigest, field::kExpires, field::kLevel};
+    // Not the digest: a rotation during an overlap makes another key with the same expiry.
+    constexpr std::array kIdentity{field::kId, field::kExpires, field::kLevel};
     const auto level = number_in(fields, field::kLevel);
     const auto expires = parse_whole_number(text_in(fields, field::kExpires), 0, kMost / 1000);
     if (!level || !expires) {
@@ -106,7 +108,8 @@ std::optional<Notice> read_expiry(const Fields& fields, sys_seconds time) {
         json.member("expires", format_time(sys_seconds(seconds(*expires))));
         json.member("days", *level);
     });
-    return Notice{.entry = {}, .id = id_of(fields, kIdentity), .body = std::move(body)};
+    return Notice{
+        .entry = {}, .id = id_of(fields, kIdentity), .body = std::move(body), .noted = time};
 }
 
 }  // namespace
@@ -116,8 +119,11 @@ std::optional<Notice> read_notice(const redis::Value& entry) {
         return std::nullopt;
     }
     const std::string& id = entry.elements[0].text;
-    const auto time = parse_whole_number(std::string_view(id).substr(0, id.find('-')), 0, kMost);
     const auto fields = entry.elements[1].fields();
+    // An entry that was moved has the id of the one before in a field.
+    const auto moved = text_in(fields, field::kMoved);
+    const std::string_view first = moved.empty() ? std::string_view(id) : moved;
+    const auto time = parse_whole_number(first.substr(0, first.find('-')), 0, kMost);
     if (!time || text_in(fields, field::kId).empty()) {
         return std::nullopt;
     }

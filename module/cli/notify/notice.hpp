@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -13,7 +14,8 @@ struct Notice {
     /// The id of the webhook. Notices of the same level of the same window, or of the same expiry,
     /// have the same one, also if they have several entries.
     std::string id;
-    std::string body;  ///< JSON
+    std::string body;                  ///< JSON
+    std::chrono::sys_seconds noted{};  ///< when the gateway or the sweep of keys has noticed it
 };
 
 /// Reads an entry of the stream `notices`: its id, and its fields and values (see notice_field).

@@ -110,8 +110,17 @@ bool NoticeQueue::is_apart() const {
     return !session_.may_span(stream_, session_.keys().ids());
 }
 
-void NoticeQueue::collect() {
-    constexpr std::size_t kAtOnce = 100;
+std::int64_t NoticeQueue::waiting() {
+    std::int64_t waiting = session_.run({"XLEN", stream_}).integer;
+    for (const auto& member : notice_members(session_)) {
+        waiting -= member.pending;
+    }
+    return waiting;
+}
+
+bool NoticeQueue::collect() {
+    constexpr std::int64_t kAtOnce = 100;
+    constexpr std::int64_t kMost = 1000;
     if (lengths_.empty()) {
         lengths_.reserve(redis::kSlots);
         for (redis::Slot slot = 0; slot < redis::kSlots; ++slot) {
@@ -119,8 +128,13 @@ void NoticeQueue::collect() {
         }
     }
     const auto lengths = session_.run_all(lengths_);
+    std::int64_t moved = 0;
     for (std::size_t slot = 0; slot < lengths.size(); ++slot) {
         for (auto rest = lengths[slot].integer; rest > 0; rest -= kAtOnce) {
+            if (moved >= kMost) {
+                return true;
+            }
+            moved += kAtOnce;
             const auto& stream = lengths_[slot][1];
             const auto entries =
                 session_.run({"XRANGE", stream, "-", "+", "COUNT", std::to_string(kAtOnce)});
@@ -128,8 +142,11 @@ void NoticeQueue::collect() {
             redis::Command removal{"XDEL", stream};
             for (const auto& entry : entries.elements) {
                 if (entry.elements.size() == 2) {
-                    copies.push_back(add_command(stream_, entry.elements[1].texts()));
-                    removal.push_back(entry.elements[0].text);
+                    const std::string& id = entry.elements[0].text;
+                    auto fields = entry.elements[1].texts();
+                    fields.insert(fields.end(), {std::string(redis::notice_field::kMoved), id});
+                    copies.push_back(add_command(stream_, fields));
+                    removal.push_back(id);
                 }
             }
             if (copies.empty()) {
@@ -140,6 +157,7 @@ void NoticeQueue::collect() {
             session_.run(removal);
         }
     }
+    return false;
 }
 
 }  // namespace tollgate::cli

@@ -56,9 +56,12 @@ class NoticeQueue {
 
     /// Whether the gateways of a cluster append to a stream per slot: see redis::Keys::notices_of.
     bool is_apart() const;
-    /// Moves the entries of these streams to `notices`. An entry that two members move at the same
-    /// time, or that is moved in part, has a copy.
-    void collect();
+    /// Moves some entries of these streams to `notices`. Returns false after the last ones. An
+    /// entry that two members move at the same time, or that is moved in part, has a copy.
+    bool collect();
+
+    /// The number of entries that no member has yet.
+    std::int64_t waiting();
 
   private:
     RedisSession& session_;

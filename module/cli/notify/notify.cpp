@@ -4,14 +4,14 @@
 #include <array>
 #include <chrono>
 #include <climits>
-#include <fstream>
-#include <iterator>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/configuration/conf_reader.hpp"
 #include "module/cli/failure.hpp"
 #include "module/cli/notify/key_notices.hpp"
 #include "module/cli/notify/notice.hpp"
@@ -21,7 +21,6 @@
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/http_client.hpp"
 #include "module/text/parse_error.hpp"
-#include "module/text/whole_number.hpp"
 
 namespace tollgate::cli {
 
@@ -33,12 +32,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 WebhookSecrets read_secrets(const std::string& path) {
-    std::ifstream file(path);
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     try {
-        return WebhookSecrets::parse(text);
+        return WebhookSecrets::parse(read_text_file(path));
     } catch (const ParseError& error) {
         throw Failure(ExitStatus::kUsage, "--secret-file " + path + ": " + error.what());
+    } catch (const std::system_error& error) {
+        throw Failure(ExitStatus::kUsage,
+                      "cannot read --secret-file " + path + ": " + error.code().message());
     }
 }
 
@@ -62,18 +62,20 @@ seconds delay_after(int failures, seconds longest) {
 class Delivery {
   public:
     Delivery(RedisSession& session, const std::string& url, const std::string& secret_file)
-        : secrets_(read_secrets(secret_file)),
+        : session_(session),
+          secrets_(read_secrets(secret_file)),
           receiver_(parse_http_url(url)),
           queue_(session, member_name()),
           key_notices_(session, queue_) {}
 
-    /// Delivers until Redis fails, or the receiver wants no more. Throws Failure.
-    [[noreturn]] void run() {
-        queue_.join();
-        for (;;) {
-            find_notices();
-            deliver_one();
-        }
+    /// To be called before deliver(). Throws Failure.
+    void join() { queue_.join(); }
+
+    /// Delivers a notice, or waits up to a second for one. Throws Failure if Redis fails, or the
+    /// receiver wants no more.
+    void deliver() {
+        find_notices();
+        deliver_one();
     }
 
   private:
@@ -84,22 +86,15 @@ class Delivery {
         Clock::time_point due{};
     };
 
-    static constexpr std::size_t kMostTaken = 100;
+    /// Notices that the receiver refuses remain among them for days.
+    static constexpr std::size_t kMostTaken = 10'000;
     static constexpr milliseconds kTurn = 1s;  ///< the longest time until find_notices()
 
     /// Does what is due of the work that makes or takes notices, besides reading the next one.
     void find_notices() {
         const auto now = Clock::now();
-        if (now >= keys_due_) {
-            keys_due_ = now + (key_notices_.examine_some() ? 0s : 1h);
-        }
-        if (now >= collection_due_) {
-            constexpr auto kCollection = 5s;
-            if (queue_.is_apart()) {
-                queue_.collect();
-            }
-            collection_due_ = now + kCollection;
-        }
+        add_if_due(keys_due_, 1h, [&] { return key_notices_.examine_some(); });
+        add_if_due(collection_due_, 5s, [&] { return queue_.is_apart() && queue_.collect(); });
         if (now >= claim_due_) {
             constexpr auto kClaim = NoticeQueue::kAbandoned / 6;
             std::vector<std::string> entries;
@@ -111,6 +106,29 @@ class Delivery {
                 take(queue_.abandoned(kMostTaken - taken_.size()));
             }
             claim_due_ = now + kClaim;
+        }
+    }
+
+    /// Adds notices to the stream: `work` adds some, and returns false after the last ones, which
+    /// is repeated after `period`. The stream is trimmed, so that more are added only while few
+    /// wait. If Redis refuses it, those that wait are delivered nevertheless.
+    template <typename Work>
+    void add_if_due(Clock::time_point& due, seconds period, const Work& work) {
+        constexpr std::int64_t kMostWaiting = 1000;
+        constexpr auto kRetry = 30s;
+        if (Clock::now() < due) {
+            return;
+        }
+        try {
+            if (queue_.waiting() >= kMostWaiting) {
+                due = Clock::now() + kTurn;
+                return;
+            }
+            due = work() ? Clock::time_point{} : Clock::now() + period;
+        } catch (const Failure& failure) {
+            warn(failure.what());
+            due = Clock::now() + kRetry;
+            session_.reconnect();
         }
     }
 
@@ -133,13 +151,14 @@ class Delivery {
     /// Delivers the next notice, or waits up to kTurn for one.
     void deliver_one() {
         const auto now = Clock::now();
-        const auto end = now + kTurn;
+        const bool is_adding = keys_due_ <= now || collection_due_ <= now;
+        const auto end = is_adding ? now : now + kTurn;
         if (now < resumed_) {
             std::this_thread::sleep_until(std::min(resumed_, end));
             return;
         }
-        if (failures_ > 0 && taken_.size() < kMostTaken) {
-            // Another notice may be accepted: one that is not must not keep it waiting.
+        if (!taken_.empty() && taken_.size() < kMostTaken) {
+            // Those that the receiver refuses must not keep a new one waiting.
             take(queue_.next(0ms));
         }
         auto next = std::ranges::min_element(taken_, {}, &Taken::due);
@@ -149,7 +168,7 @@ class Delivery {
         }
         const auto until = next == taken_.end() ? end : std::min(next->due, end);
         if (taken_.size() < kMostTaken) {
-            take(queue_.next(std::max(1ms, std::chrono::ceil<milliseconds>(until - now))));
+            take(queue_.next(std::max(0ms, std::chrono::ceil<milliseconds>(until - now))));
         } else {
             std::this_thread::sleep_until(until);
         }
@@ -185,7 +204,7 @@ class Delivery {
         }
         const std::string result = notice.id + " is not delivered: " + answer.text;
         if (is_too_old(notice)) {
-            warn(result + ": it is dropped, because it is older than 3 days");
+            warn(result + ": it is dropped, because it is older than 7 days");
             queue_.remove(notice.entry);
             taken_.erase(taken);
         } else {
@@ -195,14 +214,11 @@ class Delivery {
     }
 
     static bool is_too_old(const Notice& notice) {
-        constexpr std::chrono::days kMostAge{3};
-        const auto noted = parse_whole_number(notice.entry.substr(0, notice.entry.find('-')), 0,
-                                              kLatestInstant.time_since_epoch().count());
-        return std::chrono::system_clock::now().time_since_epoch() -
-                   milliseconds(noted.value_or(0)) >
-               kMostAge;
+        constexpr std::chrono::days kMostAge{7};
+        return std::chrono::system_clock::now() - notice.noted > kMostAge;
     }
 
+    RedisSession& session_;
     WebhookSecrets secrets_;
     HttpClient receiver_;
     NoticeQueue queue_;
@@ -219,19 +235,22 @@ class Delivery {
 
 void notify(RedisSession& session, const CommandLine& line) {
     Delivery delivery(session, line.notify.url, line.notify.secret_file);
-    for (int failures = 1;; ++failures) {
+    for (int failures = 0;;) {
         try {
-            if (failures > 1) {
+            if (failures > 0) {
                 session.reconnect();
             }
-            delivery.run();
+            delivery.join();
+            for (;; failures = 0) {
+                delivery.deliver();
+            }
         } catch (const Failure& failure) {
             if (failure.status() != ExitStatus::kRedis) {
                 throw;
             }
             constexpr auto kLongest = 30s;
             warn(failure.what());
-            std::this_thread::sleep_for(delay_after(failures, kLongest));
+            std::this_thread::sleep_for(delay_after(++failures, kLongest));
         }
     }
 }

@@ -31,7 +31,8 @@ std::optional<std::string> decode_base64(std::string_view text) {
     std::string decoded(text.size() / 4 * 3, '\0');
     const int size =
         EVP_DecodeBlock(bytes_of(decoded), bytes_of(text), static_cast<int>(text.size()));
-    if (size < 0 || padding > 2) {
+    // OpenSSL takes a padding character within the text for a zero.
+    if (size < 0 || padding > 2 || text.find('=') < text.size() - padding) {
         return std::nullopt;
     }
     decoded.resize(decoded.size() - padding);

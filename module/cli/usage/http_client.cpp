@@ -1,5 +1,7 @@
 #include "module/cli/usage/http_client.hpp"
 
+#include <poll.h>
+
 #include <memory>
 #include <utility>
 
@@ -116,6 +118,18 @@ HttpClient::HttpClient(HttpUrl url) : url_(std::move(url)), curl_(curl_easy_init
     }
 }
 
+/// Whether the server has sent something over the kept connection since the last response, or has
+/// closed it. It would be taken for the response to the next request.
+bool HttpClient::has_unread_data() const {
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    if (curl_easy_getinfo(curl_.get(), CURLINFO_ACTIVESOCKET, &socket) != CURLE_OK ||
+        socket == CURL_SOCKET_BAD) {
+        return false;
+    }
+    pollfd state{.fd = socket, .events = POLLIN, .revents = 0};
+    return poll(&state, 1, 0) != 0;
+}
+
 HttpAnswer HttpClient::send(const std::vector<std::string>& fields, const std::string* body,
                             std::string* received) {
     std::unique_ptr<curl_slist, Deleter> headers;
@@ -136,6 +150,7 @@ HttpAnswer HttpClient::send(const std::vector<std::string>& fields, const std::s
         set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
     }
     why_.front() = '\0';
+    set(CURLOPT_FRESH_CONNECT, has_unread_data() ? 1L : 0L);
     const auto code = curl_easy_perform(curl_.get());
     set(CURLOPT_HTTPHEADER, static_cast<curl_slist*>(nullptr));
     HttpAnswer answer;

@@ -63,6 +63,7 @@ class HttpClient {
 
     template <typename Value>
     void set(CURLoption option, Value value);
+    bool has_unread_data() const;
 
     HttpUrl url_;
     std::unique_ptr<CURL, Deleter> curl_;

@@ -238,6 +238,8 @@ inline constexpr std::string_view kLimit = "limit";      ///< its limit then
 inline constexpr std::string_view kUsed = "used";        ///< the units counted then
 inline constexpr std::string_view kDigest = "digest";    ///< of a key
 inline constexpr std::string_view kExpires = "expires";  ///< of a key: a Unix time
+/// Of an entry that `tollgate notify` has moved: its id before.
+inline constexpr std::string_view kMoved = "moved";
 }  // namespace notice_field
 
 /// The parts of the name of a window's field, for example `60.count`, without an allocation.

@@ -88,10 +88,20 @@ TEST(Notice, OfAKeyHasTheIdOfItsExpiry) {
     const auto notice = read("d1", "1800604800", "7");
     EXPECT_EQ(notice.body, R"({"type":"key.expires_soon","timestamp":"2027-01-15T08:00:00Z",)"
                            R"("data":{"id":"acme","expires":"2027-01-22T08:00:00Z","days":7}})");
-    const std::set<std::string> ids{notice.id, read("d2", "1800604800", "7").id,
-                                    read("d1", "1800604801", "7").id,
+    EXPECT_EQ(read("d2", "1800604800", "7").id, notice.id) << "of the key that replaces it";
+    const std::set<std::string> ids{notice.id, read("d1", "1800604801", "7").id,
                                     read("d1", "1800604800", "1").id};
-    EXPECT_EQ(ids.size(), 4U);
+    EXPECT_EQ(ids.size(), 3U);
+}
+
+TEST(Notice, HasTheTimeOfTheEntryThatWasMoved) {
+    auto fields = threshold();
+    const auto before = read_notice(entry(fields)).value();
+    fields.insert(fields.end(), {"moved", "1800000000000-0"});
+    const auto notice = read_notice(entry(fields, "1800000099999-0")).value();
+    EXPECT_EQ(notice.entry, "1800000099999-0");
+    EXPECT_EQ(notice.body, before.body);
+    EXPECT_EQ(notice.noted, before.noted);
 }
 
 TEST(Notice, IsNoOtherEntry) {
