@@ -118,9 +118,8 @@ std::int64_t NoticeQueue::waiting() {
     return waiting;
 }
 
-bool NoticeQueue::collect() {
-    constexpr std::int64_t kAtOnce = 100;
-    constexpr std::int64_t kMost = 1000;
+/// The streams of slots that have entries.
+std::vector<std::string> NoticeQueue::filled_streams() {
     if (lengths_.empty()) {
         lengths_.reserve(redis::kSlots);
         for (redis::Slot slot = 0; slot < redis::kSlots; ++slot) {
@@ -128,36 +127,45 @@ bool NoticeQueue::collect() {
         }
     }
     const auto lengths = session_.run_all(lengths_);
-    std::int64_t moved = 0;
+    std::vector<std::string> filled;
     for (std::size_t slot = 0; slot < lengths.size(); ++slot) {
-        for (auto rest = lengths[slot].integer; rest > 0; rest -= kAtOnce) {
-            if (moved >= kMost) {
-                return true;
-            }
-            moved += kAtOnce;
-            const auto& stream = lengths_[slot][1];
-            const auto entries =
-                session_.run({"XRANGE", stream, "-", "+", "COUNT", std::to_string(kAtOnce)});
-            std::vector<redis::Command> copies;
-            redis::Command removal{"XDEL", stream};
-            for (const auto& entry : entries.elements) {
-                if (entry.elements.size() == 2) {
-                    const std::string& id = entry.elements[0].text;
-                    auto fields = entry.elements[1].texts();
-                    fields.insert(fields.end(), {std::string(redis::notice_field::kMoved), id});
-                    copies.push_back(add_command(stream_, fields));
-                    removal.push_back(id);
-                }
-            }
-            if (copies.empty()) {
-                break;
-            }
-            copies.push_back({"PEXPIRE", stream_, kKept});
-            session_.run_all(copies);
-            session_.run(removal);
+        if (lengths[slot].integer > 0) {
+            filled.push_back(lengths_[slot][1]);
         }
     }
-    return false;
+    return filled;
+}
+
+bool NoticeQueue::collect() {
+    constexpr std::size_t kAtOnce = 100;
+    constexpr std::size_t kMost = 1000;
+    if (filled_.empty()) {
+        filled_ = filled_streams();
+    }
+    for (std::size_t moved = 0; moved < kMost && !filled_.empty(); moved += kAtOnce) {
+        const std::string& stream = filled_.back();
+        const auto entries =
+            session_.run({"XRANGE", stream, "-", "+", "COUNT", std::to_string(kAtOnce)});
+        std::vector<redis::Command> copies;
+        redis::Command removal{"XDEL", stream};
+        for (const auto& entry : entries.elements) {
+            if (entry.elements.size() == 2) {
+                const std::string& id = entry.elements[0].text;
+                auto fields = entry.elements[1].texts();
+                fields.insert(fields.end(), {std::string(redis::notice_field::kMoved), id});
+                copies.push_back(add_command(stream_, fields));
+                removal.push_back(id);
+            }
+        }
+        if (copies.empty()) {
+            filled_.pop_back();
+            continue;
+        }
+        copies.push_back({"PEXPIRE", stream_, kKept});
+        session_.run_all(copies);
+        session_.run(removal);
+    }
+    return !filled_.empty();
 }
 
 }  // namespace tollgate::cli

@@ -64,10 +64,13 @@ class NoticeQueue {
     std::int64_t waiting();
 
   private:
+    std::vector<std::string> filled_streams();
+
     RedisSession& session_;
     std::string member_;
     std::string stream_;
     std::vector<redis::Command> lengths_;  ///< of the streams of all slots
+    std::vector<std::string> filled_;      ///< the streams of slots that collect() has not emptied
     std::string abandoned_from_ = "0-0";
 };
 

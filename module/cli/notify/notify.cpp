@@ -115,13 +115,14 @@ class Delivery {
     template <typename Work>
     void add_if_due(Clock::time_point& due, seconds period, const Work& work) {
         constexpr std::int64_t kMostWaiting = 1000;
+        constexpr auto kPause = 100ms;
         constexpr auto kRetry = 30s;
         if (Clock::now() < due) {
             return;
         }
         try {
             if (queue_.waiting() >= kMostWaiting) {
-                due = Clock::now() + kTurn;
+                due = Clock::now() + kPause;
                 return;
             }
             due = work() ? Clock::time_point{} : Clock::now() + period;
