@@ -193,6 +193,33 @@ subtest 'usage, history and another group' => sub {
     $gateway->nginx->stop;
 };
 
+for my $deployment ('one Redis', 'a cluster') {
+    subtest "an id that is issued again: $deployment" => sub {
+        my @cluster = $deployment eq 'a cluster' ? (redis_server => RedisCluster->start(masters => 3)) : ();
+        my $gateway = start(plans => 'plan free 5r/d; ban after=2 within=1h for=1h;', @cluster);
+        my $tollgate = tollgate($gateway);
+        for my $way (['key import', qw(key import --plan free --force --id)], ['import', qw(import -)]) {
+            my ($name, @command) = @$way;
+            my $is_bulk = $name eq 'import';
+            my $id = $is_bulk ? 'bulk' : 'single';
+            import_id($gateway, $id, '--group', 'acme');
+            granted($gateway, 1, '/', $id);
+            is($tollgate->run(qw(key revoke --yes), $id)->{status}, 0, "$name: the id is revoked");
+            becomes(sub { status_of($gateway, '/', $id) }, 401, '… which ends its key');
+            my $import = $tollgate->run({ stdin => $is_bulk ? qq({"id":"$id","plan":"free","token":"$id"}\n) : $id }, @command, $is_bulk ? () : $id);
+            is($import->{status}, 0, '… and issued again without a group') or diag $import->{err};
+            becomes(sub { status_of($gateway, '/', $id) }, 200, '… which makes its key valid');
+            granted($gateway, 6, '/', $id);
+            is($tollgate->json('usage', $id)->{windows}[0]{used}, 5, 'the usage is that of the id without a group');
+            is_deeply([map { $_->{id} } @{ $tollgate->json(qw(ban list)) }], [$id], '… and so is the ban');
+            is($tollgate->run(qw(ban lift), $id)->{status}, 0, '… which is lifted');
+            becomes(sub { $gateway->get('/', $id)->json->{code} }, 'rate_limit_exceeded', '… at once');
+            is($tollgate->run(qw(ban lift), $id)->{status}, 0);
+        }
+        $gateway->nginx->stop;
+    };
+}
+
 subtest 'a cluster' => sub {
     my $cluster = RedisCluster->start(masters => 3);
     my $gateway = start(redis_server => $cluster, plans => 'plan free 5r/d;');

@@ -97,6 +97,12 @@ subtest 'ids and records' => sub {
     finds('an id that the index has in another group', qr/^groups: usage and bans of "g1" are looked for in another group: use tollgate key set ID --group/, $tollgate);
     $tollgate->run(qw(key set g1 --group acme));
     is_deeply [grep { /^groups/ } findings($tollgate)], [], '… which is repaired';
+    issue(qw(g2 --plan free));
+    $redis->cmd('HSET', 't:group_of_ids', 'g2', 'acme');
+    finds('an id that the index has in a group', qr/^groups: usage and bans of "g2" are looked for in another group: /, $tollgate);
+    $tollgate->run(qw(key set g2 --group none));
+    is_deeply [grep { /^groups/ } findings($tollgate)], [], '… which is repaired as well';
+    $tollgate->run(qw(key revoke --yes g2));
     $tollgate->run(qw(key revoke --yes g1));
     finds('a group without ids', qr/^groups: no id is in the groups "acme": use tollgate group delete/, $tollgate);
     $tollgate->run(qw(group delete acme));

@@ -41,6 +41,9 @@ void BulkImport::refuse(std::size_t line, const std::string& why) {
 }
 
 Task<void> BulkImport::store(std::vector<Record> records) {
+    if (records.empty()) {
+        co_return;
+    }
     std::vector<bool> created;
     if (is_atomic_) {
         created = co_await create(records);
@@ -103,9 +106,7 @@ Task<std::vector<bool>> BulkImport::create(std::span<const Record> records) {
             members.push_back(std::move(member));
             transaction.commands.push_back(names_.adding(std::move(members)));
         }
-        if (auto group = group_of(record.keys); !group.empty()) {
-            transaction.commands.push_back(indexing(keys_, record.keys.id, std::move(group)));
-        }
+        transaction.commands.push_back(indexing(keys_, record.keys.id, group_of(record.keys)));
         for (const auto& key : record.keys.keys) {
             auto creation = creation_of(key);
             std::ranges::move(creation.conditions, std::back_inserter(transaction.conditions));
@@ -124,17 +125,19 @@ Task<std::vector<bool>> BulkImport::create(std::span<const Record> records) {
 /// the keys.
 Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> records) {
     std::vector<redis::Command> lookups;
+    redis::Command groups{"HMGET", keys_.group_of_ids()};
     for (const auto& record : records) {
+        groups.push_back(record.keys.id);
         lookups.push_back({"EXISTS", keys_.id(record.keys.id)});
         for (const auto& key : record.keys.keys) {
             lookups.push_back({"EXISTS", keys_.key(key.digest)});
         }
     }
+    lookups.push_back(std::move(groups));
     const auto existing = co_await run_all(database_, std::move(lookups));
     std::vector<bool> created(records.size(), true);
     redis::Command add{"ZADD", keys_.ids(), "NX"};
     std::vector<std::string> members;
-    redis::Command groups{"HSET", keys_.group_of_ids()};
     Transactions claims;
     Transactions keys;
     auto exists = existing.begin();
@@ -146,9 +149,6 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
         if (created[i]) {
             add_to_ids(record, add);
             members.push_back(member_of(record));
-            if (auto group = group_of(record); !group.empty()) {
-                groups.insert(groups.end(), {record.id, std::move(group)});
-            }
             claims.push_back(claim_of(record, {}));
             for (const auto& key : record.keys) {
                 keys.push_back(creation_of(key));
@@ -160,9 +160,6 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
     }
     co_await run(database_, std::move(add));
     co_await add_names(std::move(members));
-    if (groups.size() > 2) {
-        co_await run(database_, std::move(groups));
-    }
     const auto claimed = co_await execute(database_, std::move(claims));
     // A key whose id could not be claimed must not be stored.
     auto claim = claimed.begin();
@@ -175,6 +172,7 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
         const auto end = key + static_cast<std::ptrdiff_t>(records[i].keys.keys.size());
         key = created[i] ? end : keys.erase(key, end);
     }
+    co_await index_groups(records, created, existing.back());
     const auto stored = co_await execute(database_, std::move(keys));
     auto reply = stored.begin();
     for (std::size_t i = 0; i < records.size(); ++i) {
@@ -218,14 +216,14 @@ Task<void> BulkImport::examine(Record record) {
     redis::Command add{"ZADD", keys_.ids(), "NX"};
     add_to_ids(wanted, add);
     co_await run(database_, std::move(add));
-    if (auto group = group_of(wanted); !group.empty()) {
-        auto index = indexing(keys_, wanted.id, std::move(group));
-        co_await run(database_, std::move(index));
-    }
     std::vector<std::string> members(1, member_of(wanted));
     co_await add_names(std::move(members));
     auto claim = claim_of(wanted, digests);
     const auto claimed = co_await execute(database_, std::move(claim));
+    if (claimed) {
+        auto index = indexing(keys_, wanted.id, group_of(wanted));
+        co_await run(database_, std::move(index));
+    }
     Transactions missing;
     for (const auto& key : wanted.keys) {
         if (claimed && std::ranges::find(own, key.digest, &StoredKey::digest) == own.end()) {
@@ -292,6 +290,29 @@ Task<void> BulkImport::add_names(std::vector<std::string> members) {
         auto add = names_.adding(std::move(members));
         co_await run(database_, std::move(add));
     }
+}
+
+/// Stores the groups of the ids that are claimed, where the index had other ones: a revoked id may
+/// have been in another group.
+Task<void> BulkImport::index_groups(std::span<const Record> records,
+                                    const std::vector<bool>& claimed, const redis::Value& indexed) {
+    redis::Command set{"HSET", keys_.group_of_ids()};
+    redis::Command remove{"HDEL", keys_.group_of_ids()};
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        auto group = group_of(records[i].keys);
+        if (claimed[i] && indexed.elements[i].text != group) {
+            auto index = indexing(keys_, records[i].keys.id, std::move(group));
+            auto& command = index.front() == set.front() ? set : remove;
+            std::move(index.begin() + 2, index.end(), std::back_inserter(command));
+        }
+    }
+    std::vector<redis::Command> commands;
+    for (auto* command : {&set, &remove}) {
+        if (command->size() > 2) {
+            commands.push_back(std::move(*command));
+        }
+    }
+    co_await run_all(database_, std::move(commands));
 }
 
 /// Of the index of names; empty if the id has no name. All keys of a record have the same name.

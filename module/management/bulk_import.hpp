@@ -66,6 +66,8 @@ class BulkImport {
     Transaction creation_of(const StoredKey& key) const;
     Task<void> announce(std::vector<std::string> digests);
     Task<void> add_names(std::vector<std::string> members);
+    Task<void> index_groups(std::span<const Record> records, const std::vector<bool>& claimed,
+                            const redis::Value& indexed);
     static std::string member_of(const KeysOfId& keys);
     static void add_to_ids(const KeysOfId& keys, redis::Command& command);
 

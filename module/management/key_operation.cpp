@@ -46,10 +46,9 @@ Task<KeysOfId> KeyOperation::create(StoredKey key) {
     // A concurrent revocation has removed the reservation or the claim, or will remove the key
     // after its activation.
     co_await names_.add(id, key.record.name);
-    if (!key.record.group.empty()) {
-        auto index = indexing(keys_, id, key.record.group);
-        co_await run(database_, std::move(index));
-    }
+    // A revoked id that is created again may have been in another group.
+    auto index = indexing(keys_, id, key.record.group);
+    co_await run(database_, std::move(index));
     bool works = co_await transactions_.list(id, digest, key.created);
     if (works) {
         works = co_await transactions_.activate(key);

@@ -203,12 +203,10 @@ Task<bool> KeyTransactions::change(std::string digest, std::string id, Change ap
         }
         auto transaction = change_of(*found);
         const auto name = found->record.name;
-        const bool had_group = !found->record.group.empty();
         apply(*found);
-        if (had_group || !found->record.group.empty()) {
-            auto index = indexing(keys_, id, found->record.group);
-            co_await run(database_, std::move(index));
-        }
+        // Even if the group is not changed: the index may differ from the record.
+        auto index = indexing(keys_, id, found->record.group);
+        co_await run(database_, std::move(index));
         const bool is_renamed =
             NameIndex::member_of(id, name) != NameIndex::member_of(id, found->record.name);
         // Together with the record if that may be: a user who may not publish changes nothing.
