@@ -93,6 +93,10 @@ subtest 'ids and records' => sub {
     finds('a plan of a group that no table has', qr/^groups: groups "acme": no plan table has the plan "none": requests of the group are refused with 403/, $tollgate);
     $tollgate->run(qw(group set acme --plan pro));
     is_deeply [grep { /^groups/ } findings($tollgate)], [], '… and one that a table has';
+    $redis->cmd('ZREM', 't:groups', 'acme');
+    finds('a group that is not listed', qr/^groups: the list of groups does not have "acme": use tollgate group set/, $tollgate);
+    $tollgate->run(qw(group set acme --plan pro));
+    is_deeply [grep { /^groups/ } findings($tollgate)], [], '… which is listed again';
     $redis->cmd('HDEL', 't:group_of_ids', 'g1');
     finds('an id that the index has in another group', qr/^groups: usage and bans of "g1" are looked for in another group: use tollgate key set ID --group/, $tollgate);
     $tollgate->run(qw(key set g1 --group acme));

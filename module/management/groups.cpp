@@ -20,7 +20,7 @@ GroupRecord group_in(std::string group, const redis::Value& hash) {
 }
 
 OperationError unknown_group(const std::string& group) {
-    return {Reason::kUnknownId, "the group \"" + group + "\" has no record"};
+    return {Reason::kUnknownGroup, "the group \"" + group + "\" has no record"};
 }
 
 AuditEntry entry_of(const Caller& caller, std::string action, std::string group,
@@ -55,6 +55,23 @@ std::vector<redis::Command> writing_of(const std::string& name, const KeyRecord&
 
 /// The list of groups may be in another slot: it has each group that has a record, and may have
 /// more.
+Task<void> list_group(Database& database, const redis::Keys& keys, std::string group) {
+    redis::Command add{"ZADD", keys.groups(), "0", std::move(group)};
+    co_await run(database, std::move(add));
+}
+
+/// Removes a group without a record from the list.
+Task<void> unlist_group(Database& database, const redis::Keys& keys, std::string group) {
+    redis::Command remove{"ZREM", keys.groups(), group};
+    co_await run(database, std::move(remove));
+    // Another operation may have stored the record again since.
+    redis::Command exists{"EXISTS", keys.group(group)};
+    const auto is_there = co_await run(database, std::move(exists));
+    if (is_there.integer == 1) {
+        co_await list_group(database, keys, std::move(group));
+    }
+}
+
 Task<void> write(Database& database, const redis::Keys& keys, KeyTransactions& transactions,
                  std::string group, const KeyChanges& changes,
                  const std::function<void(const KeyRecord&)>& check) {
@@ -72,13 +89,15 @@ Task<void> write(Database& database, const redis::Keys& keys, KeyTransactions& t
             refuse("plan: a new group needs a plan");
         }
         check(record);
-        redis::Command list{"ZADD", keys.groups(), "0", group};
-        co_await run(database, std::move(list));
+        // This operation may be interrupted after it has stored the record.
+        co_await list_group(database, keys, group);
         auto transaction = change_of(keys, group, hash);
         transaction.commands = writing_of(name, record);
         is_written =
             co_await transactions.commit(std::move(transaction), KeyTransactions::Audited::kYes);
     }
+    // Another operation, which removes the group, may have removed it from the list since.
+    co_await list_group(database, keys, std::move(group));
 }
 
 Task<void> remove(Database& database, const redis::Keys& keys, KeyTransactions& transactions,
@@ -88,33 +107,19 @@ Task<void> remove(Database& database, const redis::Keys& keys, KeyTransactions& 
     transaction.commands.push_back({"DEL", name});
     transaction.names.push_back(std::string(redis::kChangeOfGroup).append(group));
     co_await transactions.commit(std::move(transaction), KeyTransactions::Audited::kYes);
-    redis::Command unlist{"ZREM", keys.groups(), group};
-    co_await run(database, std::move(unlist));
-    // Another operation may have stored the record again since.
-    redis::Command exists{"EXISTS", name};
-    const auto is_there = co_await run(database, std::move(exists));
-    if (is_there.integer == 1) {
-        redis::Command list{"ZADD", keys.groups(), "0", group};
-        co_await run(database, std::move(list));
-    }
+    co_await unlist_group(database, keys, std::move(group));
 }
 
-}  // namespace
-
-bool is_field_of_group(const redis::RecordField& field) {
-    return field.name == field::kPlan || field.name == field::kLimits;
+/// Completes an operation that was interrupted after it has removed the record.
+Task<void> complete_removal(Database& database, const redis::Keys& keys,
+                            KeyTransactions& transactions, std::string group) {
+    std::vector<std::string> names{std::string(redis::kChangeOfGroup).append(group)};
+    co_await transactions.announce_again(keys.group(group), std::move(names));
+    co_await unlist_group(database, keys, std::move(group));
 }
 
-Task<GroupRecord> read_group(Database& database, const redis::Keys& keys, std::string group) {
-    redis::Command read{"HGETALL", keys.group(group)};
-    const auto hash = co_await run(database, std::move(read));
-    if (hash.elements.empty()) {
-        throw unknown_group(group);
-    }
-    co_return group_in(std::move(group), hash);
-}
-
-Task<GroupPage> read_groups(Database& database, const redis::Keys& keys, std::string after,
+/// Some groups of the list that have a record, and the last group as `next` if the list has more.
+Task<GroupPage> read_listed(Database& database, const redis::Keys& keys, std::string after,
                             std::size_t limit) {
     redis::Command list{"ZRANGEBYLEX", keys.groups(), after.empty() ? "-" : "(" + after, "+",
                         "LIMIT",       "0",           std::to_string(limit + 1)};
@@ -143,6 +148,31 @@ Task<GroupPage> read_groups(Database& database, const redis::Keys& keys, std::st
     co_return page;
 }
 
+}  // namespace
+
+bool is_field_of_group(const redis::RecordField& field) {
+    return field.name == field::kPlan || field.name == field::kLimits;
+}
+
+Task<GroupRecord> read_group(Database& database, const redis::Keys& keys, std::string group) {
+    redis::Command read{"HGETALL", keys.group(group)};
+    const auto hash = co_await run(database, std::move(read));
+    if (hash.elements.empty()) {
+        throw unknown_group(group);
+    }
+    co_return group_in(std::move(group), hash);
+}
+
+Task<GroupPage> read_groups(Database& database, const redis::Keys& keys, std::string after,
+                            std::size_t limit) {
+    auto page = co_await read_listed(database, keys, std::move(after), limit);
+    while (page.groups.empty() && page.next) {
+        auto last = std::move(*page.next);
+        page = co_await read_listed(database, keys, std::move(last), limit);
+    }
+    co_return page;
+}
+
 Task<Durability> change_group(Caller caller, std::string group, KeyChanges changes,
                               std::function<void(const KeyRecord&)> check) {
     KeyTransactions transactions(caller.database, caller.keys,
@@ -157,9 +187,14 @@ Task<Durability> change_group(Caller caller, std::string group, KeyChanges chang
 }
 
 Task<Durability> delete_group(Caller caller, std::string group) {
-    co_await read_group(caller.database, caller.keys, group);
     KeyTransactions transactions(caller.database, caller.keys,
                                  entry_of(caller, "delete-group", group));
+    redis::Command exists{"EXISTS", caller.keys.group(group)};
+    const auto is_there = co_await run(caller.database, std::move(exists));
+    if (is_there.integer == 0) {
+        co_await complete_removal(caller.database, caller.keys, transactions, group);
+        throw unknown_group(group);
+    }
     const std::function<Task<void>(bool)> remove_again = [&](bool again) -> Task<void> {
         if (again) {
             transactions.begin_again();

@@ -21,13 +21,14 @@ struct GroupRecord {
 /// The fields of a record that change_group() sets: `plan` and `limits`.
 bool is_field_of_group(const redis::RecordField& field);
 
-/// The record of a group. Throws OperationError with Reason::kUnknownId if it has none.
+/// The record of a group. Throws OperationError with Reason::kUnknownGroup if it has
+/// none.
 Task<GroupRecord> read_group(Database& database, const redis::Keys& keys, std::string group);
 
-/// Some groups that have a record, in the order of their names.
+/// Some groups that have a record, in the order of their names. Only the last page may be empty.
 struct GroupPage {
     std::vector<GroupRecord> groups;
-    std::optional<std::string> next;  ///< the last of them, if further ones follow
+    std::optional<std::string> next;  ///< where the next page begins, if further ones may follow
 };
 Task<GroupPage> read_groups(Database& database, const redis::Keys& keys, std::string after,
                             std::size_t limit);
@@ -39,7 +40,7 @@ Task<Durability> change_group(Caller caller, std::string group, KeyChanges chang
                               std::function<void(const KeyRecord&)> check);
 
 /// Removes the record of a group. Its ids keep the group. Throws OperationError with
-/// Reason::kUnknownId if it has none.
+/// Reason::kUnknownGroup if it has none, after it has completed an interrupted removal.
 Task<Durability> delete_group(Caller caller, std::string group);
 
 /// Writes the members of the JSON object of a group.

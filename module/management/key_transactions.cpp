@@ -275,7 +275,7 @@ Task<KeyTransactions::Removal> KeyTransactions::try_to_remove(std::string digest
         const auto found = co_await find(digest);
         if (!found) {
             std::vector<std::string> names{digest, id};
-            co_await announce_again(std::move(names));
+            co_await announce_again(keys_.key(digest), std::move(names));
         }
         if (!found || found->record.id != id) {
             co_return Removal::kGone;
@@ -344,10 +344,8 @@ Task<bool> KeyTransactions::commit(Transaction transaction, Audited audited) {
     co_return replies.has_value();
 }
 
-/// Announces keys that do not exist any more. If a change and its announcement are separate, an
-/// interrupted operation may have removed the keys without it.
-Task<void> KeyTransactions::announce_again(std::vector<std::string> names) {
-    if (!database_.may_span(keys_.key(names.front()), keys_.changes())) {
+Task<void> KeyTransactions::announce_again(std::string removed, std::vector<std::string> names) {
+    if (!database_.may_span(removed, keys_.changes())) {
         Transaction announcement{.names = std::move(names)};
         co_await execute(database_, std::move(announcement));
     }
@@ -359,7 +357,8 @@ Task<void> KeyTransactions::announce_ended(std::string id) {
     const auto keys = co_await reader_.read(id, digests);
     std::erase_if(digests, [&](const std::string& digest) { return has_digest(keys, digest); });
     if (!digests.empty()) {
-        co_await announce_again(std::move(digests));
+        auto removed = keys_.key(digests.front());
+        co_await announce_again(std::move(removed), std::move(digests));
     }
 }
 

@@ -95,6 +95,10 @@ class KeyTransactions {
     /// announce them again when it is repeated after an interruption. Returns false, and changes no
     /// key, if a condition is not met.
     Task<bool> commit(Transaction transaction, Audited audited);
+    /// Announces names whose records do not exist any more; `removed` is the key of one in Redis.
+    /// If a change and its announcement are separate, an interrupted operation may have removed the
+    /// records without it.
+    Task<void> announce_again(std::string removed, std::vector<std::string> names);
 
   private:
     enum class Removal : std::uint8_t { kRemoved, kGone, kRefused };
@@ -103,7 +107,6 @@ class KeyTransactions {
     Task<Removal> try_to_remove(std::string digest, std::string id, Accepts condition,
                                 Audited audited);
     Task<bool> wait_or_time_out();
-    Task<void> announce_again(std::vector<std::string> names);
     Task<void> announce_ended(std::string id);
     Transaction change_of(const StoredKey& key) const;
 

@@ -10,6 +10,7 @@ namespace tollgate::management {
 enum class Reason : std::uint8_t {
     kInvalid,           ///< a value is not valid
     kUnknownId,         ///< no key has this id
+    kUnknownGroup,      ///< the group has no record
     kIdExists,          ///< the id has a key already
     kKeyExists,         ///< the key belongs to another id already
     kNoKey,             ///< the id has no key left

@@ -121,6 +121,19 @@ void add_in_other_groups(RedisSession& session, const std::vector<management::Ke
     }
 }
 
+/// Which of the groups have a record.
+std::vector<std::string> with_record(RedisSession& session, std::vector<std::string> groups) {
+    std::vector<redis::Command> commands;
+    commands.reserve(groups.size());
+    for (const auto& group : groups) {
+        commands.push_back({"EXISTS", session.keys().group(group)});
+    }
+    const auto exist = session.run_all(commands);
+    std::size_t i = 0;
+    std::erase_if(groups, [&](const std::string& /*group*/) { return exist[i++].integer == 0; });
+    return groups;
+}
+
 /// Compares the groups of all ids with those that have a record, which gateways with `by=group`
 /// need.
 void add_groups(RedisSession& session, const std::vector<PlanTable>& tables,
@@ -153,6 +166,20 @@ void add_groups(RedisSession& session, const std::vector<PlanTable>& tables,
     if (const auto groups = unused.text(); !groups.empty()) {
         findings.push_back(
             {"groups", "no id is in the groups " + groups + ": use tollgate group delete"});
+    }
+    std::vector<std::string> unlisted;
+    unlisted.reserve(ids_of_group.size());
+    for (const auto& [group, ids] : ids_of_group) {
+        unlisted.push_back(group);
+    }
+    Affected only_unlisted;
+    for (const auto& group : with_record(session, std::move(unlisted))) {
+        only_unlisted.add(group);
+        ids_of_group.erase(group);
+    }
+    if (const auto groups = only_unlisted.text(); !groups.empty()) {
+        findings.push_back(
+            {"groups", "the list of groups does not have " + groups + ": use tollgate group set"});
     }
     Affected without_record;
     for (const auto& [group, ids] : ids_of_group) {

@@ -24,6 +24,8 @@ Meaning meaning_of(Reason reason) {
             return {ExitStatus::kRedis};
         case Reason::kUnknownId:
             return {ExitStatus::kUnknownId, ": see tollgate key list"};
+        case Reason::kUnknownGroup:
+            return {ExitStatus::kUnknownId, ": see tollgate group list"};
         case Reason::kNoKey:
             return {ExitStatus::kUnknownId,
                     ": issue or import one with this --id, or revoke the id"};

@@ -31,6 +31,7 @@ struct ErrorKind {
 constexpr std::array kErrorKinds{
     ErrorKind{Reason::kInvalid, 400, "invalid_request"},
     ErrorKind{Reason::kUnknownId, 404, "unknown_id"},
+    ErrorKind{Reason::kUnknownGroup, 404, "unknown_id"},
     ErrorKind{Reason::kIdExists, 409, "id_exists"},
     ErrorKind{Reason::kKeyExists, 409, "key_exists"},
     ErrorKind{Reason::kNoKey, 409, "no_key"},

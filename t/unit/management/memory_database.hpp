@@ -42,6 +42,11 @@ class MemoryDatabase final : public Database {
     /// Called for each acknowledgement. Empty: changes are confirmed.
     std::function<Durability()> acknowledged;
 
+    /// Whether each key has a slot of its own.
+    bool is_cluster = false;
+    /// The names that were announced.
+    std::set<std::string> announced{};
+
     /// How many further calls the database answers. Empty: all.
     std::optional<int> calls_left;
     /// Whether it executes the call after the last one that it answers.
@@ -70,7 +75,7 @@ class MemoryDatabase final : public Database {
         done(std::vector<Replies>{});
     }
     bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
-        return true;
+        return !is_cluster;
     }
     Task<Durability> acknowledge() override {
         co_return acknowledged ? acknowledged() : Durability::kConfirmed;
@@ -91,6 +96,7 @@ class MemoryDatabase final : public Database {
         for (const auto& command : transaction.commands) {
             values.push_back(reply_to(command));
         }
+        announced.insert(transaction.names.begin(), transaction.names.end());
         return values;
     }
 
@@ -113,6 +119,8 @@ class MemoryDatabase final : public Database {
             data.hashes.erase(key);
             data.sets.erase(key);
             data.expiring.erase(key);
+        } else if (name == "EXISTS") {
+            return value_of(data.hashes.contains(key) || data.sets.contains(key) ? 1 : 0);
         } else if (name == "PTTL") {
             return value_of(data.expiring.contains(key) ? 1000 : -1);
         } else if (name == "PERSIST") {
