@@ -412,6 +412,7 @@ END
     $walk->('showGroup', 404, 'GET', 'groups/nobody');
     $walk->('showGroup', 400, 'GET', 'groups/old?x=1');
     $walk->('changeGroup', 400, 'PATCH', 'groups/other', $_) for { limits => '5r/s' }, {}, { plan => undef }, { plan => 'a b' }, { plan => 'free', name => 'x' }, { plan => 'free', limits => '5' };
+    $walk->('changeGroup', 400, 'PATCH', 'groups/none', { plan => 'free' });
     $walk->('changeGroup', 413, 'PATCH', 'groups/old', ' ' x 16385);
     $walk->('changeGroup', 415, 'PATCH', 'groups/old', { plan => 'free' }, %text);
     is $walk->('deleteGroup', 204, 'DELETE', 'groups/new')->body, '', 'a group is deleted';

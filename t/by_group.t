@@ -102,6 +102,15 @@ subtest 'the record of a group' => sub {
     is(status_of($gateway, '/teams/', 'k5'), 403, 'a group that never had a record');
     set_group($gateway, 'new', '--plan', 'pro');
     becomes(sub { status_of($gateway, '/teams/', 'k5') }, 200, '… is found as soon as it has one');
+    my $tollgate = tollgate($gateway);
+    like($tollgate->run(qw(group show unknown))->{err}, qr/"unknown" has no record: see tollgate group list$/, 'one without a record is not shown');
+    for my $name ('.', '..', 'none') {
+        my $set = $tollgate->run(qw(group set --plan pro), $name);
+        is($set->{status}, 2, "no group has the name $name");
+        like($set->{err}, qr/invalid group: (?:a URL cannot contain it|"none" means no group)$/, '… and the message says why');
+        my $import = $tollgate->run({ stdin => qq({"id":"k6","plan":"free","token":"k6","group":"$name"}\n) }, qw(import -));
+        like($import->{err}, qr/invalid group: /, '… and no record that is imported') or diag $import->{out};
+    }
     $gateway->nginx->stop;
 };
 

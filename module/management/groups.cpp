@@ -175,6 +175,7 @@ Task<GroupPage> read_groups(Database& database, const redis::Keys& keys, std::st
 
 Task<Durability> change_group(Caller caller, std::string group, KeyChanges changes,
                               std::function<void(const KeyRecord&)> check) {
+    require_valid_group(group);
     KeyTransactions transactions(caller.database, caller.keys,
                                  entry_of(caller, "set-group", group, audit_text(changes)));
     const std::function<Task<void>(bool)> change = [&](bool again) -> Task<void> {

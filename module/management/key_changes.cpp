@@ -5,6 +5,7 @@
 
 #include "module/key/api_key.hpp"
 #include "module/management/operation_error.hpp"
+#include "module/redis/protocol/schema.hpp"
 #include "module/text/json_writer.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -90,6 +91,15 @@ std::string audit_text(const KeyChanges& changes) {
         }
     }
     return text;
+}
+
+void require_valid_group(const std::string& group) {
+    const auto fields = redis::record_fields();
+    const auto* const field =
+        &*std::ranges::find(fields, redis::record_field::kGroup, &redis::RecordField::name);
+    if (new_value(*field, group).empty()) {
+        refuse("group: the name is empty");
+    }
 }
 
 void require_valid_id(const std::string& id) {

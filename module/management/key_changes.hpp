@@ -38,6 +38,9 @@ void apply(const KeyChanges& changes, KeyRecord& record);
 /// The changes as `NAME=VALUE…`, for the audit.
 std::string audit_text(const KeyChanges& changes);
 
+/// Throws OperationError with Reason::kInvalid if the text is not the name of a group.
+void require_valid_group(const std::string& group);
+
 /// Throws OperationError with Reason::kInvalid if the id is not valid, or if it is a key: ids are
 /// printed, logged and sent to Redis.
 void require_valid_id(const std::string& id);

@@ -38,6 +38,19 @@ std::string parse_group(std::string_view text) {
     return std::string(text);
 }
 
+constexpr std::string_view kNoGroup = "none";  // of the option
+
+std::string parse_new_group(std::string_view text) {
+    auto group = parse_group(text);
+    if (is_dot_segment(group)) {
+        throw ParseError("invalid group: a URL cannot contain it");
+    }
+    if (group == kNoGroup) {
+        throw ParseError("invalid group: \"none\" means no group");
+    }
+    return group;
+}
+
 std::string parse_stored_name(std::string_view text) {
     if (!is_valid_key_name(text)) {
         throw ParseError("invalid name: use at most 256 bytes without control characters");
@@ -150,12 +163,12 @@ constexpr std::array kFields{
         .example = "null",
         .option = "--key-prefix", .option_text = "Prefix of keys that are issued, such as acme_live, or none for tg", .none = "none"},
     RecordField{.name = record_field::kGroup, .form = FieldForm::kText, .member = &KeyRecord::group,
-        .parse_stored = parse_group, .parse_new = parse_group,
+        .parse_stored = parse_group, .parse_new = parse_new_group,
         .shown_schema = R"({"type": ["string", "null"], "description": "The group of the id."})",
         .new_schema = R"json({"type": ["string", "null"], "pattern": "^[A-Za-z0-9_.-]{1,64}$",
-            "description": "The group of the id, such as a company whose keys share a quota. An id that changes its group begins with new counters, a new history and no ban. null: no group."})json",
+            "description": "The group of the id, such as a company whose keys share a quota; not `none`, `.` or `..`. An id that changes its group begins with new counters, a new history and no ban. null: no group."})json",
         .example = "null",
-        .option = "--group", .option_text = "Group of the id, or none; another group begins with new counters", .none = "none"},
+        .option = "--group", .option_text = "Group of the id, or none; another group begins with new counters", .none = kNoGroup},
 };
 // clang-format on
 

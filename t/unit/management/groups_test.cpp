@@ -64,6 +64,13 @@ TEST_F(GroupsTest, ListsAGroupThatAnotherOperationRemovesFromTheList) {
     EXPECT_TRUE(is_listed());
 }
 
+TEST_F(GroupsTest, RefusesNamesWithAnotherMeaning) {
+    for (const auto* name : {"", ".", "..", "none", "a b"}) {
+        EXPECT_THROW(set(name), OperationError) << name;
+    }
+    EXPECT_TRUE(database_.data.hashes.empty());
+}
+
 TEST(GroupPageTest, IsNotEmptyIfARecordFollows) {
     GivenReplies database(
         {{"ZRANGEBYLEX groups", {array_of({"a", "b"}), array_of({"b"})}},
