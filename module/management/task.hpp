@@ -86,9 +86,15 @@ class [[nodiscard]] Task {
         struct Awaiter {
             Task& task;
             bool await_ready() const noexcept { return false; }
-            std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) noexcept {
+            // A task that ends at once does not suspend the awaiting one: a loop over such tasks
+            // needs no tail calls, which compilers do not always make.
+            bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
+                task.frame_.resume();
+                if (task.frame_.done()) {
+                    return false;
+                }
                 task.frame_.promise().awaiting = awaiting;
-                return task.frame_;
+                return true;
             }
             Result await_resume() { return task.result(); }
         };
