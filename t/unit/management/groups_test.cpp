@@ -27,7 +27,7 @@ class GroupsTest : public testing::Test {
             return error.reason();
         }
     }
-    bool has_record() { return database_.data.hashes.contains("t:group:{acme}"); }
+    bool has_record() const { return database_.data.hashes.contains("t:group:{acme}"); }
     bool is_listed() { return database_.data.scores["t:groups"].contains("acme"); }
 
     MemoryDatabase database_;
