@@ -23,15 +23,6 @@ OperationError unknown_group(const std::string& group) {
     return {Reason::kUnknownGroup, "the group \"" + group + "\" has no record"};
 }
 
-AuditEntry entry_of(const Caller& caller, std::string action, std::string group,
-                    std::string detail = {}) {
-    return {.actor = caller.actor,
-            .action = std::move(action),
-            .id = std::move(group),
-            .detail = std::move(detail),
-            .request = caller.request};
-}
-
 /// Changes the hash of a group if it is as it was read.
 Transaction change_of(const redis::Keys& keys, const std::string& group, const redis::Value& hash) {
     Transaction transaction;

@@ -10,18 +10,13 @@
 
 namespace tollgate::management {
 
-namespace {
-
-AuditEntry entry_of(const Caller& caller, std::string action, std::string id,
-                    std::string detail = {}) {
+AuditEntry entry_of(const Caller& caller, std::string action, std::string id, std::string detail) {
     return {.actor = caller.actor,
             .action = std::move(action),
             .id = std::move(id),
             .detail = std::move(detail),
             .request = caller.request};
 }
-
-}  // namespace
 
 Task<Durability> execute_durably(Database& database, KeyOperation& operation,
                                  std::function<Task<void>()> part) {

@@ -25,6 +25,10 @@ struct Caller {
     std::string request{};  ///< see AuditEntry
 };
 
+/// The entry of the audit for what a caller does to an id or a group.
+AuditEntry entry_of(const Caller& caller, std::string action, std::string id,
+                    std::string detail = {});
+
 /// Issues a key, or imports one.
 struct FirstKey {
     KeyRecord record;  ///< of the new id

@@ -30,8 +30,7 @@ constexpr std::array kNotes{
          "error; 2 invalid usage; 3 unknown id, or an id without a key; 4 conflict: the id or the "
          "key already exists, an earlier overlap has not ended, the key to rotate has expired, or "
          "another command changed the id; 5 doctor has found problems; 6 the receiver of notify "
-         "wants no more notices. Run an interrupted command "
-         "again to complete it."},
+         "wants no more notices. Run an interrupted command again to complete it."},
 };
 
 constexpr std::string_view kUsageNote =

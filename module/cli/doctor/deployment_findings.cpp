@@ -59,10 +59,8 @@ std::vector<Finding> findings_of_servers(RedisSession& session) {
         if (time_in(info) > milliseconds(0) && !difference.empty()) {
             std::string text = subject + "has a clock that is ";
             text.append(difference)
-                .append(
-                    " that of this machine: windows and the expiry of keys follow the clock of "
-                    "Redis: "
-                    "synchronize both (NTP)");
+                .append(" that of this machine: windows and the expiry of keys follow the clock ")
+                .append("of Redis: synchronize both (NTP)");
             findings.push_back({"clock", std::move(text)});
         }
     }
