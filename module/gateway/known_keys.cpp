@@ -7,6 +7,8 @@
 #include <functional>
 #include <stdexcept>
 
+#include "module/store/named_blocks.hpp"
+
 namespace tollgate::gateway {
 
 static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16);
@@ -20,6 +22,15 @@ TokenHash keyed_hash(std::string_view text, const std::array<unsigned char, 16>&
                                 reinterpret_cast<const unsigned char*>(text.data()), text.size(),
                                 secret.data());
     return hash;
+}
+
+/// Loads all of an object at once: the caller reads most of its cache lines one after the other.
+template <typename Object>
+void prefetch(const Object& object) {
+    const auto* bytes = reinterpret_cast<const char*>(&object);
+    for (std::size_t i = 0; i < sizeof(object); i += kCacheLine) {
+        __builtin_prefetch(bytes + i);
+    }
 }
 
 }  // namespace
@@ -43,32 +54,46 @@ TokenHash KnownKeys::hash(const SubjectText& subject) const noexcept {
 }
 
 /// Keys that are used with several sets of tables have a place for each of them.
-std::size_t KnownKeys::set_of(const TokenHash& token, const TableSet& tables) {
-    return (token[0] ^ std::hash<const void*>()(&tables) >> 4U) % kSets;
+KnownKeys::Set& KnownKeys::set_of(const TokenHash& token, const TableSet& tables) {
+    return sets_[(token[0] ^ std::hash<const void*>()(&tables) >> 4U) % kSets];
 }
 
-KnownKey* KnownKeys::find(const TokenHash& token, const TableSet& tables, SteadyTime now) noexcept {
-    Set* set = sets_[set_of(token, tables)].get();
-    if (set == nullptr) {
+KnownKey* KnownKeys::search(const Set& set, const TokenHash& token, const TableSet& tables) {
+    if (set.keys == nullptr) {
         return nullptr;
     }
-    for (KnownKey& key : *set) {
-        if (key.token == token && key.tables == &tables) {
-            key.used = now;
-            return &key;
+    for (std::size_t way = 0; way < kWays; ++way) {
+        KnownKey& key = (*set.keys)[way];
+        if (set.tags[way] == tag_of(token)) {
+            prefetch(key);
+            if (key.token == token && key.tables == &tables) {
+                return &key;
+            }
         }
     }
     return nullptr;
 }
 
-KnownKey& KnownKeys::place_for(const TokenHash& token, const TableSet& tables) {
-    auto& set = sets_[set_of(token, tables)];
-    if (!set) {
-        set = std::make_unique<Set>();
+KnownKey* KnownKeys::find(const TokenHash& token, const TableSet& tables, SteadyTime now) noexcept {
+    KnownKey* key = search(set_of(token, tables), token, tables);
+    if (key != nullptr) {
+        prefetch(*key->record);
+        key->used = now;
     }
-    const auto own = std::ranges::find_if(
-        *set, [&](const KnownKey& key) { return key.token == token && key.tables == &tables; });
-    return own != set->end() ? *own : *std::ranges::min_element(*set, {}, &KnownKey::used);
+    return key;
+}
+
+KnownKey& KnownKeys::place_for(const TokenHash& token, const TableSet& tables) {
+    Set& set = set_of(token, tables);
+    if (KnownKey* own = search(set, token, tables)) {
+        return *own;
+    }
+    if (!set.keys) {
+        set.keys = std::make_unique<Keys>();
+    }
+    const auto place = std::ranges::min_element(*set.keys, {}, &KnownKey::used);
+    set.tags[static_cast<std::size_t>(place - set.keys->begin())] = tag_of(token);
+    return *place;
 }
 
 }  // namespace tollgate::gateway

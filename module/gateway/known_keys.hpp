@@ -76,16 +76,24 @@ class KnownKeys {
     // 16,384 keys take about 6 MiB.
     static constexpr std::size_t kSets = 4096;
     static constexpr std::size_t kWays = 4;
-    using Set = std::array<KnownKey, kWays>;
+    using Keys = std::array<KnownKey, kWays>;
+    struct Set {
+        std::array<std::uint16_t, kWays> tags{};  ///< of the hashes: a search reads one key
+        std::unique_ptr<Keys> keys;               ///< nullptr: none
+    };
 
     using Secret = std::array<unsigned char, 16>;
 
     static Secret new_secret();
-    static std::size_t set_of(const TokenHash& token, const TableSet& tables);
+    static KnownKey* search(const Set& set, const TokenHash& token, const TableSet& tables);
+    Set& set_of(const TokenHash& token, const TableSet& tables);
+    static std::uint16_t tag_of(const TokenHash& token) {
+        return static_cast<std::uint16_t>(token[1]);
+    }
 
     Secret secret_ = new_secret();
     Secret secret_of_subjects_ = new_secret();
-    std::vector<std::unique_ptr<Set>> sets_;  ///< nullptr: empty
+    std::vector<Set> sets_;
 };
 
 }  // namespace tollgate::gateway
