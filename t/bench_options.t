@@ -19,7 +19,7 @@ sub run_with {
 }
 
 my %sections = (
-    gateway  => [qw(granted refused latency calls instructions shared locks growth)],
+    gateway  => [qw(granted refused latency management calls instructions shared locks growth)],
     petstore => [qw(reads writes log)],
 );
 my %sizes = (gateway => 'keys', petstore => 'pets');

@@ -8,6 +8,7 @@ package Load;
 #       requests    => 1000,                     # in all; or `until => sub { … }`, called before each request
 #       token       => sub { … },                # the bearer token of the next request; or a text
 #       path        => '/',                      # or a sub, as for the token
+#       body        => '{}',                     # optional: the JSON of a POST
 #   );
 #   $result->{status}{200}                       # the number of responses with this status
 #   $result->{by_token}{$token}{200}
@@ -21,6 +22,7 @@ use strict;
 use warnings;
 use Errno qw(EAGAIN EINPROGRESS EINTR);
 use IO::Poll qw(POLLIN POLLOUT POLLHUP POLLERR);
+use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
 use Time::HiRes qw(clock_gettime time CLOCK_MONOTONIC);
@@ -69,7 +71,21 @@ sub _next {
     my $path = ref $self->{path} ? $self->{path}->() : $self->{path} // '/';
     @$connection{qw(token start buffer)} = ($token, time, '');
     $connection->{socket} //= $self->_connect($connection->{server});
-    syswrite $connection->{socket}, "GET $path HTTP/1.1\r\nHost: load\r\nAuthorization: Bearer $token\r\n\r\n";
+    my $head = "$path HTTP/1.1\r\nHost: load\r\nAuthorization: Bearer $token\r\n";
+    return _send($connection->{socket}, "GET $head\r\n") unless defined $self->{body};
+    _send($connection->{socket},
+        "POST $head" . "Content-Type: application/json\r\nContent-Length: @{[ length $self->{body} ]}\r\n\r\n$self->{body}");
+}
+
+# A body may be larger than what the socket takes at once. The end of a connection is seen when it is read.
+sub _send {
+    my ($socket, $bytes) = @_;
+    for (my $sent = 0; $sent < length $bytes;) {
+        my $written = syswrite $socket, $bytes, length($bytes) - $sent, $sent;
+        return if !defined $written && $! != EAGAIN && $! != EINTR;
+        IO::Select->new($socket)->can_write(1) unless defined $written;
+        $sent += $written // 0;
+    }
 }
 
 sub _connect {
