@@ -224,7 +224,7 @@ subtest 'usage, history, ban and audit' => sub {
     shows('#detail figcaption', qr/in 90 days/, 'history of 90 days');
     $browser->click('#detail figure summary');
     shows('#detail tbody tr', qr/101 \| .*102/, '... also as a table');
-    shows('#detail .facts', qr/Planfree.*Limitsthose of the plan/, 'settings');
+    shows('#detail .facts', qr/Planfree.*Groupnone.*Limitsthose of the plan/, 'settings');
     shows('#detail .card', qr/Not banned, and no strikes/, 'no ban');
     is_accessible('detail');
 };
@@ -289,6 +289,38 @@ subtest 'issuing a key' => sub {
     is($browser->eval(qq{document.documentElement.outerHTML.includes("$new") || [...document.querySelectorAll("input, textarea")].some(one => one.value === "$new")}),
         JSON::PP::false, 'the key is not in the page any more');
     is($gateway->get('/', $new)->status, 200, 'it works');
+};
+
+subtest 'the group of a key' => sub {
+    my $path = '/admin/keys/vandelay';
+    my $group = sub { $gateway->request('GET', $path, { Authorization => 'Bearer operator' })->json->{group} };
+    $browser->click('text="Issue a key"');
+    $browser->fill('dialog [name=id]', 'vandelay');
+    $browser->fill('dialog [name=plan]', 'pro');
+    $browser->fill('dialog [name=group]', 'two words');
+    $browser->press('Enter');
+    shows('dialog .row:has([name=group]) .error', qr/invalid group/, 'an invalid group: the error of the API at its field');
+    is(focused(), 'group', '... which has the focus');
+    $browser->fill('dialog [name=group]', 'emea');
+    $browser->press('Enter');
+    shows('dialog h2', qr/^The new key of vandelay$/, 'a key with a group is issued');
+    $browser->click('text="The key is stored"');
+    shows('#detail .facts', qr/Groupemea/, '... which is shown');
+    is($group->(), 'emea', '... and stored');
+    $browser->click('text="Change"');
+    is($browser->eval('document.querySelector("dialog [name=group]").value'), 'emea', 'the form of a change has it');
+    $browser->fill('dialog [name=group]', '..');
+    $browser->press('Enter');
+    shows('dialog .row:has([name=group]) .error', qr/invalid group/, 'a group that no path can hold: the error at its field');
+    $browser->fill('dialog [name=group]', 'apac');
+    $browser->press('Enter');
+    shows('#detail .facts', qr/Groupapac/, 'another group');
+    is($group->(), 'apac', '... is stored');
+    $browser->click('text="Change"');
+    $browser->fill('dialog [name=group]', '');
+    $browser->press('Enter');
+    shows('#detail .facts', qr/Groupnone/, 'no group');
+    is($group->(), undef, '... is stored');
 };
 
 subtest 'a lost response' => sub {

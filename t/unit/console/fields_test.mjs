@@ -6,14 +6,16 @@ const { changesOf, factsOf } = await import('../../../module/dashboard/console/s
 const { dayBefore, distance, fromLocalInput, toLocalInput } = await import('../../../module/dashboard/console/src/times.js');
 const { daysFrom } = await import('../../../module/dashboard/console/src/bars.js');
 
-const key = { id: 'acme', name: 'ACME', plan: 'pro', limits: null, expires: '2027-07-01T12:00:00Z', scopes: ['a', 'b'], from: [], prefix: null, meta: { contract: 4711 } };
-const inputs = { name: 'ACME', plan: 'pro', limits: '', expires: '2027-07-01T08:00:00', scopes: 'a b', from: '', prefix: '' };
+const key = { id: 'acme', name: 'ACME', plan: 'pro', group: 'emea', limits: null, expires: '2027-07-01T12:00:00Z', scopes: ['a', 'b'], from: [], prefix: null, meta: { contract: 4711 } };
+const inputs = { name: 'ACME', plan: 'pro', group: 'emea', limits: '', expires: '2027-07-01T08:00:00', scopes: 'a b', from: '', prefix: '' };
 
 test('a form changes what differs', () => {
     assert.deepEqual(changesOf(inputs, key), {});
     assert.deepEqual(changesOf({ ...inputs, name: ' ', limits: '5r/m' }, key), { name: null, limits: '5r/m' });
     assert.deepEqual(changesOf({ ...inputs, scopes: 'b', from: ' ::1  10.0.0.0/8 ' }, key), { scopes: ['b'], from: ['::1', '10.0.0.0/8'] });
     assert.deepEqual(changesOf({ ...inputs, expires: '' }, key), { expires: null });
+    assert.deepEqual(changesOf({ ...inputs, group: '' }, key), { group: null });
+    assert.deepEqual(changesOf({ ...inputs, group: ' apac ' }, key), { group: 'apac' });
 });
 
 test('a browser omits seconds that are zero', () => {
@@ -21,11 +23,11 @@ test('a browser omits seconds that are zero', () => {
 });
 
 test('a new key has what was entered', () => {
-    assert.deepEqual(changesOf({ ...inputs, id: '', expires: '', scopes: '' }), { name: 'ACME', plan: 'pro' });
+    assert.deepEqual(changesOf({ ...inputs, id: '', expires: '', scopes: '' }), { name: 'ACME', plan: 'pro', group: 'emea' });
 });
 
 test('facts have a text for what is empty', () => {
-    assert.deepEqual(factsOf({ ...key, name: null, expires: null }).map(([, text]) => text), ['none', 'pro', 'those of the plan', 'never', 'a b', 'any', 'tg', '4711']);
+    assert.deepEqual(factsOf({ ...key, name: null, expires: null }).map(([, text]) => text), ['none', 'pro', 'emea', 'those of the plan', 'never', 'a b', 'any', 'tg', '4711']);
 });
 
 test('times of inputs are in the zone of the browser', () => {
