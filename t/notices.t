@@ -59,6 +59,23 @@ subtest 'one Redis, whose user may what the page says' => sub {
     is_deeply($gateway->status->{redis}[0]{errors}, 0, 'no error');
 };
 
+subtest 'a plan with a higher limit in the same window' => sub {
+    my $redis = RedisServer->start;
+    my $gateway = start($redis, plans => 'plan free 10r/d; plan double 20r/d; notify 80% 100%;', table => 'lease=off');
+    my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
+    $tollgate->run({ stdin => 'u' }, qw(key import --plan free --force --id u));
+    statuses($gateway, 'u', 8);
+    is(entries($redis), 'u api 86400 80 8/10', 'the level of the first limit');
+    $tollgate->run(qw(key set u --plan double --force));
+    becomes(sub { $gateway->get('/quota', 'u')->header('X-RateLimit-Limit') }, 20, 'the plan is another one');
+    statuses($gateway, 'u', 7);
+    is(entries($redis), 'u api 86400 80 8/10', 'below its level');
+    statuses($gateway, 'u', 1);
+    is(entries($redis), 'u api 86400 80 8/10, u api 86400 80 16/20', '… which is noticed as well');
+    statuses($gateway, 'u', 5);
+    is(entries($redis), 'u api 86400 80 8/10, u api 86400 80 16/20, u api 86400 100 20/20', '… and its limit');
+};
+
 subtest 'a table without levels' => sub {
     my $redis = RedisServer->start;
     my $gateway = start($redis, plans => 'plan free 10r/d;', table => 'lease=off');

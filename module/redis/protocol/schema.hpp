@@ -221,7 +221,8 @@ inline constexpr std::string_view kPrevious =
 /// Of a bucket, see bucket.hpp: what it lacks to be full, and when, in us of Redis's clock.
 inline constexpr std::string_view kDebt = "debt";
 inline constexpr std::string_view kTime = "time";
-/// The last notice, NUMBER:LEVEL: of which window, and the level that it had reached.
+/// The notices of a window, `NUMBER:100/1000 80/2000`: of which window, and each level with the
+/// highest limit of which it was noticed, unless a higher level has this limit or a higher one.
 inline constexpr std::string_view kNoticed = "noticed";
 }  // namespace window_part
 

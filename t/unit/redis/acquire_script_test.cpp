@@ -1642,7 +1642,7 @@ TEST_F(AcquireScriptNotices, AreAppendedOncePerWindowAndLevel) {
     decide(acquire_of(quota, 5));
     decide(acquire_of(quota, 5));
     EXPECT_EQ(notices(), Entries({window(kHour) + " 80 8/10", window(kHour) + " 100 10/10"}));
-    EXPECT_EQ(field("360000.noticed"), std::to_string(number(kHour)) + ":100");
+    EXPECT_EQ(field("360000.noticed"), std::to_string(number(kHour)) + ":100/10");
     EXPECT_EQ(field("8640000.noticed"), "");
     EXPECT_GT(redis_->integer({"PTTL", keys_.notices()}), 6 * 86'400'000);
 }
@@ -1655,7 +1655,7 @@ TEST_F(AcquireScriptNotices, OfAllLevelsThatOneAcquireReaches) {
 TEST_F(AcquireScriptNotices, BeginAgainInTheNextWindow) {
     put(kHour, 1, 10);
     redis_->run({"HSET", keys_.quota("k", "api"), "360000.noticed",
-                 std::to_string(number(kHour) - 1) + ":100"});
+                 std::to_string(number(kHour) - 1) + ":100/10"});
     const TableQuota quota = noticed({{10, kHour}});
     decide(acquire_of(quota));
     EXPECT_EQ(notices(), Entries());
@@ -1676,6 +1676,40 @@ TEST_F(AcquireScriptNotices, AreNotRepeatedAfterUnitsWereReturned) {
     decide(acquire_of(quota));
     EXPECT_EQ(count(kHour), 80);
     EXPECT_EQ(notices().size(), 1U);
+}
+
+TEST_F(AcquireScriptNotices, OfAHigherLimitInTheSameWindow) {
+    const TableQuota before = noticed({{10, kHour}});
+    const TableQuota after = noticed({{20, kHour}});
+    decide(acquire_of(before, 8));
+    decide(acquire_of(after, 7));
+    EXPECT_EQ(notices(), Entries({window(kHour) + " 80 8/10"}));
+    decide(acquire_of(after));
+    EXPECT_EQ(notices(), Entries({window(kHour) + " 80 8/10", window(kHour) + " 80 16/20"}));
+    EXPECT_EQ(field("360000.noticed"), std::to_string(number(kHour)) + ":80/20");
+    decide(acquire_of(after, 4));
+    EXPECT_EQ(notices().size(), 3U);
+    EXPECT_EQ(notices().back(), window(kHour) + " 100 20/20");
+}
+
+TEST_F(AcquireScriptNotices, OfNodesWithDifferentLimitsAreNotRepeated) {
+    const TableQuota low = noticed({{10, kHour}});
+    const TableQuota high = noticed({{20, kHour}});
+    decide(acquire_of(low, 10));
+    decide(acquire_of(high, 6));
+    EXPECT_EQ(notices().size(), 3U);
+    EXPECT_EQ(field("360000.noticed"), std::to_string(number(kHour)) + ":80/20 100/10");
+    for (int i = 0; i < 3; ++i) {
+        decide(acquire_of(low));
+        decide(acquire_of(high, 0));
+    }
+    EXPECT_EQ(notices().size(), 3U);
+}
+
+TEST_F(AcquireScriptNotices, OfALowerLimitTellThatItIsReached) {
+    decide(acquire_of(noticed({{20, kHour}}), 16));
+    decide(acquire_of(noticed({{10, kHour}})));
+    EXPECT_EQ(notices(), Entries({window(kHour) + " 80 16/20", window(kHour) + " 100 16/10"}));
 }
 
 TEST_F(AcquireScriptNotices, OfReportedUnits) {

@@ -49,7 +49,7 @@
 -- the last lease, its time, the time of the last lease of any other node, and when the leases were last recalled. If the
 -- table keeps a history, the last day remains in this hash until an acquire of a later day moves its count to the hash of
 -- the history. Adjustments of a day that was moved change the history. If levels are noticed, it has for each window that
--- reached one the number of the window and the highest level that has an entry in the stream.
+-- reached one the number of the window and the levels that have an entry in the stream, each with the highest limit.
 
 -- Each call allocates its functions, upvalues and tables again. Therefore one loop decides, and rare() has what few calls
 -- need. Tables begin with enough elements for one id, because growth allocates again. Comparisons and arithmetic replace
@@ -258,11 +258,22 @@ local function rare(which)
             end
         end
     elseif which == 'notify' then
-        -- Appends an entry to the stream of notices for each level that a window has reached and that has no entry yet. What
-        -- Redis refuses is tried again by the next acquire. `levels` has those of a table by the index of its terms. The
-        -- terms of the first table are at `at`, its hash is KEYS[key + 1], and its windows follow reply[last].
+        -- Appends an entry to the stream of notices for each level that a window has reached and that has no entry yet
+        -- with this limit or a higher one. What Redis refuses is tried again by the next acquire. `levels` has those of a
+        -- table by the index of its terms. The terms of the first table are at `at`, its hash is KEYS[key + 1], and its
+        -- windows follow reply[last].
         return function(levels, at, tables, key, reply, last, now)
-            local function note(name, period, number, level, limit, used)
+            -- Whether one of the pairs LEVEL/LIMIT in `marks` has this level and this limit, or higher ones. Nodes may have
+            -- different limits for a while: the limit of a level only rises, so that they do not take turns.
+            local function is_noticed(marks, level, limit)
+                for of_level, of_limit in marks:gmatch('(%d+)/(%d+)') do
+                    if of_level + 0 >= level and of_limit + 0 >= limit then
+                        return true
+                    end
+                end
+            end
+            -- Returns the new marks of the window.
+            local function note(name, period, number, level, limit, used, marks)
                 local tag, id, of_table, value = name:match(kQuotaKey .. '{(.*)}([^:]*):([^:]*):?(.*)')
                 id = id ~= '' and id or tag
                 local stream, text = KEYS[#KEYS], ('%.0f'):format(number)
@@ -270,10 +281,18 @@ local function rare(which)
                                          notice_field.kTable, of_table, notice_field.kValue, value,
                                          notice_field.kPeriod, period, notice_field.kNumber, text,
                                          notice_field.kLevel, level, notice_field.kLimit, limit, notice_field.kUsed, used)
-                if type(done) ~= 'table' then
-                    redis.pcall('PEXPIREAT', stream, now + 604800000)
-                    redis.pcall('HSET', name, period .. '.' .. window_part.kNoticed, text .. ':' .. level)
+                if type(done) == 'table' then
+                    return marks
                 end
+                redis.pcall('PEXPIREAT', stream, now + 604800000)
+                local kept = ('%d/%.0f'):format(level, limit)
+                for of_level, of_limit in marks:gmatch('(%d+)/(%d+)') do
+                    if of_level + 0 > level or of_limit + 0 > limit then
+                        kept = kept .. ' ' .. of_level .. '/' .. of_limit
+                    end
+                end
+                redis.pcall('HSET', name, period .. '.' .. window_part.kNoticed, text .. ':' .. kept)
+                return kept
             end
             for t = 1, tables do
                 local windows, width = ARGV[at], 2
@@ -290,10 +309,11 @@ local function rare(which)
                     if levels[at] and length >= 0 and used * 100 >= limit * levels[at][1] then
                         local period = ARGV[fields + window * width]:match('[^.]*')
                         local noticed = redis.pcall('HMGET', name, period .. '.' .. window_part.kNoticed)[1]
-                        local of, highest = tostring(noticed):match('^(%d+):(%d+)')
+                        local of, marks = tostring(noticed):match('^(%d+):(.*)')
+                        marks = tonumber(of) == number and marks or ''
                         for _, level in ipairs(levels[at]) do
-                            if used * 100 >= limit * level and not (tonumber(of) == number and level <= highest + 0) then
-                                note(name, period, number, level, limit, used)
+                            if used * 100 >= limit * level and not is_noticed(marks, level, limit) then
+                                marks = note(name, period, number, level, limit, used, marks)
                             end
                         end
                     end
