@@ -52,7 +52,10 @@ sub node {
     );
 }
 my @nodes = map { node() } 1 .. 3;
-sub import_keys { $nodes[0]->import_key($_, id => $_, plan => $plan{$_}) for keys %plan }
+sub import_keys {
+    $nodes[0]->import_key($_, id => $_, plan => $plan{$_}) for keys %plan;
+    $redis->cmd('ZADD', 't:ids', map { (1, $_) } keys %plan);
+}
 import_keys();
 my $tollgate = Command->new(redis => "unix://operator:SECRET\@" . $redis->socket, prefix => 't:');
 wait_until('the plan tables', sub { $redis->cmd('EXISTS', 't:plans') });

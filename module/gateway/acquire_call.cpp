@@ -39,17 +39,16 @@ void AcquireCall::finish_idle() noexcept {
 
 redis::Call AcquireCall::call() {
     const auto& settings = context_.settings();
-    std::string notices;
-    if (redis::have_notices(acquires_)) {
-        notices = settings.is_cluster ? settings.keys.notices_of(redis::slot_tag(slot_))
-                                      : settings.keys.notices();
+    std::string tag;
+    if (settings.is_cluster && redis::need_lists(acquires_)) {
+        tag = redis::slot_tag(slot_);
     }
     return redis::acquire_call(acquires_, settings.keys,
                                {.node = batcher_.node_,
                                 .deadline = deadline_,
                                 .sent = std::chrono::floor<SteadyTime>(sent_),
                                 .terms = &batcher_.terms_,
-                                .notices = std::move(notices)});
+                                .tag = std::move(tag)});
 }
 
 /// As add(), for a group that needs nothing of the states.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "module/management/counted_ids.hpp"
 #include "module/management/database.hpp"
 #include "module/management/usage_history.hpp"
 
@@ -26,6 +27,7 @@ struct AllUsageQuery {
     std::optional<std::string> after{};  ///< UsagePage::next of the page before
     std::size_t limit = 100;             ///< of ids
     DayRange days{};
+    CountedIds::Subjects subjects = CountedIds::Subjects::kOmittedInCluster;
 };
 
 /// What some ids were granted. Each has at least one day.
@@ -38,11 +40,9 @@ struct UsagePage {
     std::optional<std::string> next;  ///< empty: there are no further ids
 };
 
-/// Reads a page of the usage of all ids that exist, by the time of their creation, and then of
-/// those that were revoked. Ids without a day in the range are left out. An id that exists, or is
-/// in the list of revoked ids, from the first page to the last is on one page. The page ends early
-/// if its ids have many days. Subjects are in none of the lists. The tables must outlive the task.
-/// Throws OperationError.
+/// Reads a page of the usage of all CountedIds. Ids without a day in the range are left out. The
+/// page ends early if its ids have many days. The tables must outlive the task. Throws
+/// OperationError.
 Task<UsagePage> read_all_usage(Database& database, const redis::Keys& keys, AllUsageQuery query,
                                CountingTables tables);
 

@@ -1,10 +1,9 @@
 #include "module/management/ban.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "module/management/group_index.hpp"
+#include "module/management/id_list.hpp"
 #include "module/management/key_json.hpp"
 #include "module/management/key_transactions.hpp"
 
@@ -46,10 +45,12 @@ Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string i
     co_return ban_of(std::move(id), replies.value().front(), time_of_reply(replies->back()));
 }
 
-Task<BanPage> read_bans(Database& database, const redis::Keys& keys, std::optional<Place> after,
-                        std::size_t limit) {
+Task<BanPage> read_bans(Database& database, const redis::Keys& keys,
+                        std::optional<std::string> after, std::size_t limit,
+                        CountedIds::Subjects subjects) {
     constexpr std::size_t kIdsPerRead = 250;
-    IdList ids(database, keys.ids());
+    CountedIds counted(database, keys, CountedIds::Revoked::kOmitted, subjects);
+    auto progress = after ? CountedIds::Progress::of_cursor(*after) : CountedIds::Progress{};
     redis::Command clock{"TIME"};
     const auto time = co_await run(database, std::move(clock));
     const auto now = time_of_reply(time);
@@ -57,28 +58,32 @@ Task<BanPage> read_bans(Database& database, const redis::Keys& keys, std::option
     BanPage page;
     bool has_more = true;
     while (has_more && !bounds.is_end(page.bans.size())) {
-        const auto places = co_await ids.page(after, kIdsPerRead, has_more);
-        std::vector<std::string> read;
-        std::ranges::transform(places, std::back_inserter(read), &Place::id);
-        const auto owners = co_await owners_of(database, keys, std::move(read));
+        auto next = co_await counted.after(std::move(progress), kIdsPerRead);
+        const auto owners = co_await owners_of(database, keys, next.ids);
         std::vector<redis::Command> commands;
         commands.reserve(owners.size());
         for (const auto& owner : owners) {
             commands.push_back({"HGETALL", keys.ban(owner.owner())});
         }
         const auto hashes = co_await run_all(database, std::move(commands));
-        for (std::size_t i = 0; i < places.size() && page.bans.size() < limit; ++i) {
-            auto ban = ban_of(places[i].id, hashes[i], now);
-            if (ban.until) {
-                page.bans.push_back(std::move(ban));
+        bounds.examined += next.examined;
+        progress = std::move(next.end);
+        has_more = next.has_more;
+        for (std::size_t i = 0; i < hashes.size(); ++i) {
+            auto ban = ban_of(std::move(next.ids[i]), hashes[i], now);
+            if (!ban.until) {
+                continue;
             }
-            after = places[i];
-            has_more = has_more || (page.bans.size() == limit && i + 1 < places.size());
+            page.bans.push_back(std::move(ban));
+            if (page.bans.size() == limit && i + 1 < hashes.size()) {
+                progress = std::move(next.after[i]);
+                has_more = true;
+                break;
+            }
         }
-        bounds.examined += places.size();
     }
     if (has_more) {
-        page.next = after;
+        page.next = progress.cursor();
     }
     co_return page;
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "module/management/audit.hpp"
+#include "module/management/counted_ids.hpp"
 #include "module/management/database.hpp"
-#include "module/management/id_list.hpp"
 
 namespace tollgate::management {
 
@@ -27,14 +27,15 @@ Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string i
 /// Some ids that are banned now.
 struct BanPage {
     std::vector<KeyBan> bans;
-    std::optional<Place> next{};  ///< where the next page begins; empty: no ids follow
+    std::optional<std::string> next{};  ///< `after` of the next page; empty: no ids follow
 };
 
-/// Reads the bans that have not ended, of the ids after a place, in the order of their creation.
-/// All ids are examined one after the other until the page has an entry: Redis has no list of bans.
-/// Subjects are not in the list of ids. Throws OperationError.
-Task<BanPage> read_bans(Database& database, const redis::Keys& keys, std::optional<Place> after,
-                        std::size_t limit);
+/// Reads the bans that have not ended, in the order of CountedIds. All ids are examined one after
+/// the other until the page has an entry: Redis has no list of bans. `after` is BanPage::next of
+/// the page before. Throws OperationError.
+Task<BanPage> read_bans(Database& database, const redis::Keys& keys,
+                        std::optional<std::string> after, std::size_t limit,
+                        CountedIds::Subjects subjects = CountedIds::Subjects::kOmittedInCluster);
 
 /// Writes the members of the JSON object of a ban.
 void write_ban(JsonWriter& json, const KeyBan& ban);

@@ -103,6 +103,23 @@ Task<std::size_t> IdList::rank_after(Place place) {
     co_return first;
 }
 
+Task<std::vector<std::optional<Place>>> IdList::places_of(std::vector<std::string> ids) {
+    std::vector<redis::Command> commands;
+    commands.reserve(ids.size());
+    for (const auto& id : ids) {
+        commands.push_back({"ZSCORE", key_, id});
+    }
+    const auto scores = co_await run_all(database_, std::move(commands));
+    std::vector<std::optional<Place>> found(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (!scores[i].is_nil()) {
+            found[i] =
+                Place{.created = parse_score(scores[i].text).value_or(0), .id = std::move(ids[i])};
+        }
+    }
+    co_return found;
+}
+
 Task<std::vector<Place>> IdList::page(std::optional<Place> place, std::size_t count,
                                       bool& has_more) {
     auto found = co_await after(std::move(place), count + 1);

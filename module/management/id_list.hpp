@@ -39,6 +39,9 @@ class IdList {
     /// the task.
     Task<std::vector<Place>> page(std::optional<Place> place, std::size_t count, bool& has_more);
 
+    /// The places of these ids, in their order; nothing for those that are not in the list.
+    Task<std::vector<std::optional<Place>>> places_of(std::vector<std::string> ids);
+
   private:
     Task<std::vector<Place>> places(std::size_t rank, std::size_t count);
     Task<std::size_t> rank_after(Place place);

@@ -18,15 +18,9 @@ Task<UsageHistory> read_history(Database& database, const redis::Keys& keys, std
                                 CountingTables tables) {
     std::vector<std::string> ids;
     ids.push_back(std::move(id));
-    auto histories = co_await read_histories(database, keys, std::move(ids), std::move(tables));
-    co_return std::move(histories.front());
-}
-
-Task<std::vector<UsageHistory>> read_histories(Database& database, const redis::Keys& keys,
-                                               std::vector<std::string> ids,
-                                               CountingTables tables) {
     HistoryReader reader(database, keys, tables);
-    co_return co_await reader.read(std::move(ids));
+    auto histories = co_await reader.read(std::move(ids));
+    co_return std::move(histories.front());
 }
 
 std::optional<std::chrono::sys_days> parse_day(std::string_view text) {

@@ -30,10 +30,6 @@ using UsageHistory = std::vector<DayUsage>;
 Task<UsageHistory> read_history(Database& database, const redis::Keys& keys, std::string id,
                                 CountingTables tables);
 
-/// The same of several ids, in their order.
-Task<std::vector<UsageHistory>> read_histories(Database& database, const redis::Keys& keys,
-                                               std::vector<std::string> ids, CountingTables tables);
-
 /// Reads a day: `2027-01-31`. Empty if the text is none.
 std::optional<std::chrono::sys_days> parse_day(std::string_view text);
 

@@ -42,12 +42,12 @@ constexpr std::string_view kUsageNote =
     "also of an id that was revoked. The current day includes leased units.";
 
 constexpr std::string_view kBansNote =
-    "The bans of all ids are examined, the oldest id first. Subjects, which have no key, are not "
-    "among them: tollgate top shows those that are banned and still send requests.";
+    "The bans of all ids are examined, the oldest id first, and then subjects, which have no key.";
 
 constexpr std::string_view kExportUsageNote =
     "A line has the id, the plan table, the day and the units: id,table,day,units. --json prints "
-    "JSON lines. Days are those of plan tables with `history`. Ids that were revoked are included. "
+    "JSON lines. Days are those of plan tables with `history`. Ids are in the order of their "
+    "creation; then follow those that were revoked, and then subjects, which have no key. "
     "Units of a day may still change shortly after its end, when nodes return leases and report "
     "what they granted while Redis was unreachable.";
 

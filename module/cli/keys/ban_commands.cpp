@@ -39,9 +39,10 @@ void show_ban(RedisSession& session, const CommandLine& line) {
 void list_bans(RedisSession& session, const CommandLine& line) {
     constexpr std::size_t kBansPerPage = 500;
     std::vector<management::KeyBan> bans;
-    std::optional<management::Place> last;
+    std::optional<std::string> last;
     do {
-        auto page = complete(management::read_bans(session, session.keys(), last, kBansPerPage));
+        auto page = complete(management::read_bans(session, session.keys(), last, kBansPerPage,
+                                                   management::CountedIds::Subjects::kIncluded));
         std::ranges::move(page.bans, std::back_inserter(bans));
         last = std::move(page.next);
     } while (last);

@@ -1,5 +1,4 @@
-#include <algorithm>
-#include <array>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -9,12 +8,12 @@
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/terminal/render.hpp"
 #include "module/cli/terminal/result_format.hpp"
+#include "module/management/all_usage.hpp"
 #include "module/management/group_index.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/known_id.hpp"
 #include "module/management/operations.hpp"
-#include "module/quota/value_digest.hpp"
 
 namespace tollgate::cli {
 
@@ -23,7 +22,7 @@ namespace {
 using std::chrono::sys_days;
 
 constexpr std::size_t kKeysAtOnce = 1000;
-constexpr std::size_t kIdsAtOnce = 200;
+constexpr std::size_t kIdsPerPage = 200;
 
 sys_days require_day(std::string_view option, const std::string& text) {
     const auto day = management::parse_day(text);
@@ -32,34 +31,6 @@ sys_days require_day(std::string_view option, const std::string& text) {
                       std::string(option) + ": invalid day \"" + text + "\": use 2027-01-31");
     }
     return *day;
-}
-
-/// All ids that have a history or a quota in Redis.
-std::set<std::string> find_ids(RedisSession& session) {
-    // A name ends with `{ID}`, with `{ID}:TABLE`, or with `{ID}:TABLE:VALUE`; the id of a group is
-    // after the group in braces.
-    const auto before_id = [](const std::string& name) {
-        return name.substr(0, name.rfind('{') + 1);
-    };
-    const std::array kinds{before_id(session.keys().history("")),
-                           before_id(session.keys().quota("", ""))};
-    std::set<std::string> ids;
-    RedisSession::ScanPosition position;
-    do {
-        for (const auto& key :
-             session.scan(position, escape_glob(session.prefix()) + "[hq]*{*", kKeysAtOnce)) {
-            for (const auto& kind : kinds) {
-                if (key.starts_with(kind)) {
-                    auto owner = management::owner_in(std::string_view(key).substr(kind.size()));
-                    const bool is_group = key.ends_with(ValueDigest::of_group().suffix());
-                    if (!owner.id.empty() && !is_group) {
-                        ids.insert(std::move(owner.id));
-                    }
-                }
-            }
-        }
-    } while (!position.is_at_start());
-    return ids;
 }
 
 /// Searches Redis for the tables that have counts for an id: no gateway has published its tables.
@@ -163,39 +134,39 @@ void show_usage(RedisSession& session, const CommandLine& line) {
     }
 }
 
-/// Searches all of Redis for ids, so that revoked ids are printed as well. The lines are ordered by
-/// id, day and table.
+/// The lines of an id are ordered by day and table. The ids are in the order of
+/// management::CountedIds.
 void export_usage(RedisSession& session, const CommandLine& line) {
     const auto tables = tables_with_history(session);
     const auto now = complete(management::KeyReader(session, session.keys()).now());
     const auto yesterday = std::chrono::floor<std::chrono::days>(now) - std::chrono::days(1);
-    const auto from = line.from.empty() ? sys_days() : require_day("--from", line.from);
-    const auto to = line.to.empty() ? yesterday : require_day("--to", line.to);
-    if (!line.from.empty() && to < from) {
+    const management::DayRange days{
+        .from = line.from.empty() ? sys_days() : require_day("--from", line.from),
+        .to = line.to.empty() ? yesterday : require_day("--to", line.to)};
+    if (!line.from.empty() && *days.to < *days.from) {
         throw Failure(ExitStatus::kUsage, "--from is after --to, which is yesterday by default");
     }
-    const auto counting = management::known_tables(tables);
     if (!line.json) {
         require_print("id,table,day,units\n");
     }
-    const auto found = find_ids(session);
-    for (auto next = found.begin(); next != found.end();) {
-        std::vector<std::string> ids;
-        for (; next != found.end() && ids.size() < kIdsAtOnce; ++next) {
-            ids.push_back(*next);
-        }
-        const auto histories =
-            complete(management::read_histories(session, session.keys(), ids, counting));
+    std::optional<std::string> after;
+    do {
+        const auto page = complete(
+            management::read_all_usage(session, session.keys(),
+                                       {.after = after,
+                                        .limit = kIdsPerPage,
+                                        .days = days,
+                                        .subjects = management::CountedIds::Subjects::kIncluded},
+                                       management::known_tables(tables)));
         std::string lines;
-        for (std::size_t i = 0; i < ids.size(); ++i) {
-            for (const auto& day : histories[i]) {
-                if (day.day >= from && day.day <= to) {
-                    lines += line_of(line.format(), ids[i], day);
-                }
+        for (const auto& id : page.ids) {
+            for (const auto& day : id.days) {
+                lines += line_of(line.format(), id.id, day);
             }
         }
         require_print(lines);
-    }
+        after = page.next;
+    } while (after);
 }
 
 }  // namespace tollgate::cli

@@ -46,15 +46,6 @@ DayRange days_of(const Query& query) {
     return days;
 }
 
-std::optional<Place> place_of(const Query& query) {
-    const auto cursor = query.find("after");
-    auto place = cursor ? Place::of_cursor(*cursor) : std::nullopt;
-    if (cursor && !place) {
-        refuse("after: use the value of \"next\"");
-    }
-    return place;
-}
-
 Task<AdminResponse> show_ban(ResourceRequest request) {
     co_await require_known(request);
     const auto ban = co_await read_ban(request.database, request.keys, request.id);
@@ -104,11 +95,10 @@ Task<AdminResponse> list_usage(ResourceRequest request) {
 }
 
 Task<AdminResponse> list_bans(ResourceRequest request) {
-    auto after = place_of(request.query);
+    auto after = request.query.find("after");
     const auto limit = static_cast<std::size_t>(request.query.number("limit"));
     const auto page = co_await read_bans(request.database, request.keys, std::move(after), limit);
-    const auto next = page.next ? std::optional(page.next->cursor()) : std::nullopt;
-    co_return page_response(request, "bans", page.bans, next, write_ban);
+    co_return page_response(request, "bans", page.bans, page.next, write_ban);
 }
 
 Task<AdminResponse> end_ban(ResourceRequest request) {

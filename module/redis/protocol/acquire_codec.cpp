@@ -91,6 +91,19 @@ void add_terms(Words& terms, const Acquire& acquire) {
     }
 }
 
+bool has_history(const Acquire& acquire) {
+    return std::ranges::any_of(*acquire.quotas, &TableQuota::has_history);
+}
+
+bool has_notices(const Acquire& acquire) {
+    return std::ranges::any_of(*acquire.quotas, &TableQuota::has_notices);
+}
+
+/// Whether the script lists the id if it has no key: see Keys::subjects.
+bool may_be_listed(const Acquire& acquire) {
+    return acquire.demand.ban || has_history(acquire);
+}
+
 bool has_adjustments(const Acquire& acquire) {
     return std::ranges::any_of(acquire.adjustments, [](const Adjustment& adjustment) {
         return adjustment.units != 0 || adjustment.previous != 0;
@@ -260,9 +273,9 @@ const Words& KnownTerms::of(const Acquire& acquire) {
     return (known_[next_] = std::move(encoded)).words;
 }
 
-bool have_notices(std::span<const Acquire> acquires) {
+bool need_lists(std::span<const Acquire> acquires) {
     return std::ranges::any_of(acquires, [](const Acquire& acquire) {
-        return std::ranges::any_of(*acquire.quotas, &TableQuota::has_notices);
+        return has_notices(acquire) || may_be_listed(acquire);
     });
 }
 
@@ -276,10 +289,14 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
     for (const Acquire& acquire : acquires) {
         const bool adjusts = has_adjustments(acquire);
         ids.add(acquire, terms.place_of(acquire), adjusts);
+        // An id in a group has a key.
+        if (may_be_listed(acquire) && acquire.group.empty()) {
+            call.keys.add_joined(keys.id_parts(acquire.id));
+        }
         if (acquire.demand.ban) {
             call.keys.add(keys.ban({acquire.id, acquire.group}));
         }
-        if (std::ranges::any_of(*acquire.quotas, &TableQuota::has_history)) {
+        if (has_history(acquire)) {
             call.keys.add(keys.history({acquire.id, acquire.group}));
         }
         for (const auto& quota : *acquire.quotas) {
@@ -293,8 +310,12 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
     constexpr std::size_t kOfOthers = 128;
     const Words& of_ids = ids.end();
     call.arguments.reserve(kOfOthers + terms.words().bytes().size() + of_ids.bytes().size());
-    if (!context.notices.empty()) {
-        call.keys.add(context.notices);
+    if (std::ranges::any_of(acquires, has_notices)) {
+        call.keys.add(keys.notices_of(context.tag));
+    }
+    if (need_lists(acquires)) {
+        call.keys.add(keys.subjects(context.tag));
+        call.keys.add(keys.subject_ends(context.tag));
     }
     call.arguments.add(terms.end());
     call.arguments.add(context.deadline.time_since_epoch().count());

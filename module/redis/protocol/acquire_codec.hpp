@@ -39,11 +39,11 @@ struct AcquireContext {
     Instant deadline{};           ///< Redis rejects the call after this time of its clock; 0: never
     SteadyTime sent{};            ///< when the call is sent
     KnownTerms* terms = nullptr;  ///< of earlier calls; may be nullptr
-    std::string notices{};        ///< the name of the stream of notices, if have_notices()
+    std::string tag{};            ///< slot_tag of the call in a cluster, if need_lists()
 };
 
-/// Whether a table of these acquires has levels that are noticed.
-bool have_notices(std::span<const Acquire> acquires);
+/// Whether the script may add one of the ids to Keys::notices_of or Keys::subjects.
+bool need_lists(std::span<const Acquire> acquires);
 
 /// The call of acquire_script() for these acquires. The text of the script describes its arguments.
 Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,

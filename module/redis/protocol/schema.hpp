@@ -138,8 +138,17 @@ class Keys {
     /// A stream: what the holders of keys are to be told, see notice_field.
     std::string notices() const { return prefix_ + "notices"; }
     /// The same in a cluster, whose scripts reach one slot only: the notices of the ids in the slot
-    /// with this slot_tag, until `tollgate notify` moves them to notices().
-    std::string notices_of(std::string_view tag) const { return tagged("notices:", tag); }
+    /// with this slot_tag, until `tollgate notify` moves them to notices(). Without a tag, the same
+    /// as notices().
+    std::string notices_of(std::string_view tag) const { return of_slot("notices", tag); }
+    /// A sorted set, whose scores are 0: the ids that were granted units in a table with a history,
+    /// or were banned, while they had no key. With a tag, those in the slot with this slot_tag.
+    std::string subjects(std::string_view tag = {}) const { return of_slot("subjects", tag); }
+    /// A sorted set: the same ids, by the Unix time in ms at which their history or ban ends. They
+    /// leave both sets later, when others are added.
+    std::string subject_ends(std::string_view tag = {}) const {
+        return of_slot("subject_ends", tag);
+    }
     /// A string: the last notice about the expiry of a key, EXPIRES:LEVEL. It expires
     /// with the key.
     std::string noticed(std::string_view digest) const {
@@ -156,6 +165,11 @@ class Keys {
             .append(owner.tag())
             .append("}")
             .append(owner.rest());
+    }
+
+    std::string of_slot(std::string_view name, std::string_view tag) const {
+        auto key = prefix_ + std::string(name);
+        return tag.empty() ? key : key.append(":{").append(tag).append("}");
     }
 
     std::string prefix_;

@@ -303,15 +303,16 @@ class SimulatedRedis {
                     BanPolicy{strikes, time_at(terms), time_at(terms + 1), time_at(terms + 2)};
                 one.acquire.demand.refusals_strike = integer_at(terms + 3) == 1;
                 terms += 4;
-                ++key_;
+                key_ += 2;  // The set of keys and the ban.
             }
-            const std::size_t history = key_;
             bool has_history = false;
             Quotas quotas;
             for (std::size_t tables = number_at(terms++); tables > 0; --tables) {
                 quotas.push_back(read_table(terms));
                 has_history = has_history || quotas.back().history > std::chrono::days(0);
             }
+            key_ += has_history && strikes == 0 ? 1 : 0;
+            const std::size_t history = key_;
             key_ += has_history ? 1 : 0;
             for (TableQuota& quota : quotas) {
                 read_key(quota.table, one.id);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "module/management/ban.hpp"
+#include "module/redis/topology/slot_tag.hpp"
 #include "t/unit/management/given_replies.hpp"
 
 namespace tollgate::management {
@@ -24,6 +25,7 @@ class ManyIds final : public Database {
     std::map<std::string, std::string> days;   ///< by id: `api:DAY`, of one unit
     std::map<std::string, std::string> until;  ///< by id: the end of the ban
     int commands = 0;
+    bool is_cluster = false;
 
     void execute(std::vector<Transaction> transactions, Done done) override {
         std::vector<Replies> replies;
@@ -40,7 +42,7 @@ class ManyIds final : public Database {
         done(std::vector<Replies>{});
     }
     bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
-        return true;
+        return !is_cluster;
     }
     Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
 
@@ -71,11 +73,27 @@ class ManyIds final : public Database {
         return name.front() == 'Z' ? reply_of_list(command) : array_of({});
     }
 
+    /// The names after one, which begins with `(`; of `-`, all.
+    static redis::Value reply_of_names(const std::vector<std::string>& list,
+                                       const redis::Command& command) {
+        auto range = array_of({});
+        for (const auto& id : list) {
+            if ((command[2] == "-" || id > command[2].substr(1)) &&
+                range.elements.size() < std::stoul(command[6])) {
+                range.elements.push_back(array_of({id}).elements.front());
+            }
+        }
+        return range;
+    }
+
     /// The n-th id of a list has the score n.
     redis::Value reply_of_list(const redis::Command& command) {
         const auto& list = lists[command[1]];
         const auto found = std::ranges::find(list, command[2]);
         const auto rank = found - list.begin();
+        if (command[0] == "ZRANGEBYLEX") {
+            return reply_of_names(list, command);
+        }
         if (command[0] == "ZRANK") {
             return found == list.end() ? redis::Value{} : value_of(rank);
         }
@@ -93,6 +111,8 @@ class ManyIds final : public Database {
     }
 };
 
+using Ids = std::vector<std::string>;
+
 class AllUsageTest : public testing::Test {
   protected:
     ManyIds database_;
@@ -106,12 +126,14 @@ class AllUsageTest : public testing::Test {
     }
 
     /// The ids of all pages, and whether each page but the last one has an id.
-    std::vector<std::string> all(DayRange days, std::size_t limit) {
+    std::vector<std::string> all(
+        DayRange days, std::size_t limit,
+        CountedIds::Subjects subjects = CountedIds::Subjects::kOmittedInCluster) {
         std::vector<std::string> ids;
         std::optional<std::string> after;
         do {
             const auto page =
-                run_to_end(read_all_usage(database_, keys_, {after, limit, days}, {}));
+                run_to_end(read_all_usage(database_, keys_, {after, limit, days, subjects}, {}));
             EXPECT_TRUE(!page.next || !page.ids.empty());
             EXPECT_LE(page.ids.size(), limit);
             for (const auto& id : page.ids) {
@@ -123,13 +145,57 @@ class AllUsageTest : public testing::Test {
     }
 };
 
-using Ids = std::vector<std::string>;
-
 TEST_F(AllUsageTest, HasExistingIdsAndThenRevokedOnes) {
     database_.days = {{"i0", "api:7"}, {"i2999", "api:7"}, {"r1", "api:7"}, {"i5", "api:7"}};
     const Ids expected{"i0", "i5", "i2999", "r1"};
     for (const std::size_t limit : {1, 2, 3, 4, 100}) {
         EXPECT_EQ(all({}, limit), expected) << limit;
+    }
+}
+
+TEST_F(AllUsageTest, HasSubjectsThatAreInNoOtherList) {
+    database_.lists["t:subjects"] = {"i7", "r1", "s1", "s2", "s3"};
+    database_.days = {{"i7", "api:7"}, {"r1", "api:7"}, {"s1", "api:7"}, {"s3", "api:7"}};
+    const Ids expected{"i7", "r1", "s1", "s3"};
+    for (const std::size_t limit : {1, 2, 3, 4, 100}) {
+        EXPECT_EQ(all({}, limit), expected) << limit;
+    }
+}
+
+TEST_F(AllUsageTest, HasASubjectOnceThatIsIssuedAKeyMeanwhile) {
+    database_.lists["t:subjects"] = {"s1", "s2", "s3"};
+    for (const auto* const id : {"s1", "s2", "s3"}) {
+        database_.days[id] = "api:7";
+    }
+    const auto page = run_to_end(read_all_usage(database_, keys_, {{}, 1, {}}, {}));
+    EXPECT_EQ(page.ids.front().id, "s1");
+    EXPECT_EQ(page.next, "subjects:2999:i2999,2:i5,0:s1");
+    database_.lists["t:ids"].insert(database_.lists["t:ids"].end(), {"s1", "s2"});
+    database_.lists["t:revoked"].push_back("s3");
+    const auto rest = run_to_end(read_all_usage(database_, keys_, {page.next, 9, {}}, {}));
+    ASSERT_EQ(rest.ids.size(), 2);
+    EXPECT_EQ(rest.ids[0].id, "s2");
+    EXPECT_EQ(rest.ids[1].id, "s3");
+    EXPECT_EQ(rest.next, std::nullopt);
+}
+
+TEST_F(AllUsageTest, ReadsTheSubjectsOfEachSlotOfACluster) {
+    database_.is_cluster = true;
+    database_.lists["t:ids"] = {"i0"};
+    database_.lists["t:revoked"] = {};
+    const redis::Slot last = redis::kSlots - 1;
+    database_.lists[keys_.subjects(redis::slot_tag(0))] = {"a1", "a2", "a3"};
+    database_.lists[keys_.subjects(redis::slot_tag(63))] = {"b1"};
+    database_.lists[keys_.subjects(redis::slot_tag(64))] = {"c1", "i0"};
+    database_.lists[keys_.subjects(redis::slot_tag(last))] = {"d1", "d2"};
+    for (const auto* const id : {"i0", "a1", "a2", "a3", "b1", "c1", "d1", "d2"}) {
+        database_.days[id] = "api:7";
+    }
+    EXPECT_EQ(all({}, 1), Ids{"i0"}) << "too many for a request";
+    for (const std::size_t limit : {1, 2, 3, 4, 100}) {
+        EXPECT_EQ(all({}, limit, CountedIds::Subjects::kIncluded),
+                  (Ids{"i0", "a1", "a2", "a3", "b1", "c1", "d1", "d2"}))
+            << limit;
     }
 }
 
@@ -155,7 +221,9 @@ TEST_F(AllUsageTest, ReadsMoreIdsThanAPageWithFewHas) {
 }
 
 TEST_F(AllUsageTest, RefusesAPlaceThatIsNone) {
-    for (const auto* const after : {"", "x", "revoked", "revoked:x", "1:a b", ":i0"}) {
+    for (const auto* const after : {"", "x", "revoked", "revoked:x", "revoked:1:a", "1:a b", ":i0",
+                                    "subjects:,", "subjects:,,", "subjects:,,-1:a",
+                                    "subjects:,,16384:a", "subjects:,,1:a b", "subjects:a,,1:a"}) {
         const auto read = [&] {
             run_to_end(read_all_usage(database_, keys_, {std::string(after), 1, {}}, {}));
         };
@@ -164,10 +232,11 @@ TEST_F(AllUsageTest, RefusesAPlaceThatIsNone) {
 }
 
 TEST_F(AllUsageTest, BansAreThoseThatHaveNotEnded) {
-    database_.until = {
-        {"i0", "999000"}, {"i1", "2000000"}, {"i400", "3000000"}, {"i2999", "1001000"}};
+    database_.until = {{"i0", "999000"},     {"i1", "2000000"}, {"i400", "3000000"},
+                       {"i2999", "1001000"}, {"s1", "2000000"}, {"s2", "999000"}};
+    database_.lists["t:subjects"] = {"i1", "s1", "s2"};
     Ids ids;
-    std::optional<Place> after;
+    std::optional<std::string> after;
     do {
         const auto page = run_to_end(read_bans(database_, keys_, after, 2));
         EXPECT_TRUE(!page.next || !page.bans.empty());
@@ -177,7 +246,7 @@ TEST_F(AllUsageTest, BansAreThoseThatHaveNotEnded) {
         }
         after = page.next;
     } while (after);
-    EXPECT_EQ(ids, (Ids{"i1", "i400", "i2999"}));
+    EXPECT_EQ(ids, (Ids{"i1", "i400", "i2999", "s1"}));
 }
 
 }  // namespace

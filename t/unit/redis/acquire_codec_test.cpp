@@ -100,7 +100,8 @@ TEST(AcquireCall, NamesTheHistory) {
     acquire.demand.ban = BanPolicy{20, 1min, 10min, 24h};
     auto call = acquire_call(std::array{acquire}, Keys("p:"), {});
     EXPECT_EQ(texts(call.keys),
-              (Texts{"p:ban:{k1}", "p:history:{k1}", "p:quota:{k1}:a", "p:quota:{k1}:b"}));
+              (Texts{"p:id:{k1}", "p:ban:{k1}", "p:history:{k1}", "p:quota:{k1}:a",
+                     "p:quota:{k1}:b", "p:subjects", "p:subject_ends"}));
     const auto arguments = texts(call.arguments);
     EXPECT_EQ(Texts(arguments.begin() + 9, arguments.end()),
               (Texts{"2", "1", "0", "5", "60000", "60.number", "60.count", "1", "90", "100",
@@ -109,7 +110,7 @@ TEST(AcquireCall, NamesTheHistory) {
     counted.history = {};
     without.quotas = std::make_shared<const Quotas>(Quotas{table("a", {{5, 60s}}), counted});
     call = acquire_call(std::array{acquire, without}, Keys(""), {});
-    EXPECT_EQ(texts(call.keys).size(), 7);
+    EXPECT_EQ(texts(call.keys).size(), 5 + 4 + 2);
     EXPECT_EQ(texts(call.arguments).size(), 3 + 2 * 19 + 2 * 3) << "other terms";
 }
 
@@ -118,14 +119,20 @@ TEST(AcquireCall, NamesTheStreamOfNotices) {
     Acquire acquire;
     acquire.id = "k1";
     acquire.quotas = std::make_shared<const Quotas>(Quotas{noticed});
-    EXPECT_FALSE(have_notices(std::array{acquire}));
+    EXPECT_FALSE(need_lists(std::array{acquire}));
     noticed.notify = "80 100";
     Acquire other = acquire;
     other.quotas = std::make_shared<const Quotas>(Quotas{noticed});
     const std::array acquires{acquire, other};
-    EXPECT_TRUE(have_notices(acquires));
-    const auto call = acquire_call(acquires, Keys("p:"), {.node = {}, .notices = "p:notices"});
-    EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:b", "p:quota:{k1}:b", "p:notices"}));
+    EXPECT_TRUE(need_lists(acquires));
+    auto call = acquire_call(acquires, Keys("p:"), {});
+    EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:b", "p:quota:{k1}:b", "p:notices",
+                                       "p:subjects", "p:subject_ends"}));
+    call = acquire_call(std::array{other}, Keys("p:"), {.node = {}, .tag = "7"});
+    EXPECT_EQ(texts(call.keys),
+              (Texts{"p:quota:{k1}:b", "p:notices:{7}", "p:subjects:{7}", "p:subject_ends:{7}"}))
+        << "of the slot";
+    call = acquire_call(acquires, Keys("p:"), {});
     const auto arguments = texts(call.arguments);
     EXPECT_EQ(std::ranges::count(arguments, "0 80 100"), 1) << "other terms";
 }
@@ -184,7 +191,8 @@ TEST(AcquireCall, WritesTheBanInMilliseconds) {
     Acquire acquire = two_tables();
     acquire.demand.ban = BanPolicy{20, 1min, 10min, 24h};
     auto call = acquire_call(std::array{acquire}, Keys(""), {});
-    EXPECT_EQ(texts(call.keys).front(), "ban:{k1}");
+    EXPECT_EQ(texts(call.keys)[0], "id:{k1}");
+    EXPECT_EQ(texts(call.keys)[1], "ban:{k1}");
     const auto arguments = texts(call.arguments);
     EXPECT_EQ(Texts(arguments.begin() + 4, arguments.begin() + 10),
               (Texts{"20", "60000", "600000", "86400000", "1", "2"}));

@@ -719,6 +719,11 @@ class AcquireScriptHistory : public AcquireScript {
         }
         return fields;
     }
+    /// When the id leaves the list of subjects.
+    Instant listed_until() {
+        return Instant(std::chrono::milliseconds(
+            std::stoll(redis_->text({"ZSCORE", keys_.subject_ends(), "k"}))));
+    }
     /// The units of days of the table `api`, from day_ on.
     std::vector<std::int64_t> days() {
         std::vector<std::int64_t> days;
@@ -753,6 +758,36 @@ TEST_F(AcquireScriptHistory, MovesADayThatHasEnded) {
     decide(acquire);
     EXPECT_EQ(days(), (Days{3, 6}));
     EXPECT_EQ(expiry(keys_.history("k")), at(day_ + 2 + kKept.count()));
+}
+
+TEST_F(AcquireScriptHistory, ListsAnIdWithoutAKeyUntilItsHistoryEnds) {
+    redis_->run({"ZADD", keys_.subjects(), "0", "ended", "0", "other"});
+    redis_->run({"ZADD", keys_.subject_ends(), "1", "ended", "99999999999999", "other"});
+    decide(acquire_of_day());
+    EXPECT_EQ(redis_->text({"ZSCORE", keys_.subjects(), "k"}), "0");
+    EXPECT_EQ(redis_->integer({"ZCARD", keys_.subjects()}), 2) << "k and other";
+    EXPECT_EQ(redis_->integer({"ZCARD", keys_.subject_ends()}), 2);
+    EXPECT_EQ(listed_until(), at(day_ + 1 + kKept.count()));
+    EXPECT_EQ(expiry(keys_.subjects()), at(day_ + 1 + kKept.count()));
+    EXPECT_EQ(expiry(keys_.subject_ends()), at(day_ + 1 + kKept.count()));
+    set_clock(at(day_ + 3));
+    decide(acquire_of_day());
+    EXPECT_EQ(listed_until(), at(day_ + 4 + kKept.count()));
+    redis_->run({"ZADD", keys_.subject_ends(), "99999999999999", "k"});
+    set_clock(at(day_ + 4));
+    decide(acquire_of_day());
+    EXPECT_EQ(listed_until().time_since_epoch().count(), 99999999999999) << "of another table";
+}
+
+TEST_F(AcquireScriptHistory, ListsNoIdWithAKeyAndNoneInAGroup) {
+    redis_->run({"SADD", keys_.id("k"), "digest"});
+    decide(acquire_of_day());
+    redis_->run({"DEL", keys_.id("k")});
+    Acquire grouped = acquire_of_day();
+    grouped.group = "acme";
+    decide(grouped);
+    EXPECT_EQ(redis_->integer({"EXISTS", keys_.subjects()}), 0);
+    EXPECT_EQ(redis_->integer({"EXISTS", keys_.quota({"k", "acme"}, "api")}), 1);
 }
 
 TEST_F(AcquireScriptHistory, MovesNothingIfTheRequestIsRefused) {
@@ -1586,11 +1621,6 @@ TEST_F(AcquireScript, TheLookUpFetchesARecord) {
 
 class AcquireScriptNotices : public AcquireScript {
   protected:
-    void SetUp() override {
-        AcquireScript::SetUp();
-        context_.notices = keys_.notices();
-    }
-
     static TableQuota noticed(std::vector<Rate> rates, bool sliding = false) {
         TableQuota quota = table("api", std::move(rates), sliding);
         quota.notify = "80 100";

@@ -1,11 +1,12 @@
 --R"lua(
 -- Decides requests of many ids. Each request is decided in every window of every table of its id at once.
 --
--- KEYS  for each id, one after the other: ban:{ID} if the id can be banned; history:{ID} if one of its tables keeps a
---       history; one quota:{ID}:TABLE, or quota:{ID}:TABLE:VALUE, per table; and one report:{ID}:TABLE:NODE:LAYOUT, or
---       report:{ID}:TABLE:VALUE:NODE:LAYOUT, per table whose adjustments are a report; after all ids the stream of notices,
---       if one of their tables has levels. Of an id in a group, {GROUP}ID is in place of {ID}; that of the group itself is
---       quota:{GROUP}:TABLE:group
+-- KEYS  for each id, one after the other: id:{ID} if it has one of the next two and is in no group; ban:{ID} if the id
+--       can be banned; history:{ID} if one of its tables keeps a history; one quota:{ID}:TABLE, or quota:{ID}:TABLE:VALUE,
+--       per table; and one report:{ID}:TABLE:NODE:LAYOUT, or report:{ID}:TABLE:VALUE:NODE:LAYOUT, per table whose
+--       adjustments are a report. After all ids the stream of notices, if one of their tables has levels; and the sets of
+--       subjects and of their ends, if there is this stream, a ban or a history. Of an id in a group, {GROUP}ID is in place
+--       of {ID}; that of the group itself is quota:{GROUP}:TABLE:group
 -- ARGV  1        a token, which is returned
 --       2        the index in ARGV of the first id
 --       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none
@@ -276,7 +277,7 @@ local function rare(which)
             local function note(name, period, number, level, limit, used, marks)
                 local tag, id, of_table, value = name:match(kQuotaKey .. '{(.*)}([^:]*):([^:]*):?(.*)')
                 id = id ~= '' and id or tag
-                local stream, text = KEYS[#KEYS], ('%.0f'):format(number)
+                local stream, text = KEYS[#KEYS - 2], ('%.0f'):format(number)
                 local done = redis.pcall('XADD', stream, 'MAXLEN', '~', 100000, '*', notice_field.kId, id,
                                          notice_field.kTable, of_table, notice_field.kValue, value,
                                          notice_field.kPeriod, period, notice_field.kNumber, text,
@@ -320,6 +321,28 @@ local function rare(which)
                     last = last + width
                 end
                 at = fields + windows * width
+            end
+        end
+    elseif which == 'enlist' then
+        -- Lists an id until the time `ends` if it has no key: no other list has it then. Removes some ids whose time has
+        -- ended. `digests` is the set of the keys of the id. An ACL may forbid it.
+        return function(digests, ends, now)
+            if redis.pcall('EXISTS', digests) ~= 0 then
+                return
+            end
+            local list, times, id = KEYS[#KEYS - 1], KEYS[#KEYS], digests:match('{(.*)}')
+            for _, other in ipairs(redis.pcall('ZRANGEBYSCORE', times, '-inf', now, 'LIMIT', 0, 10)) do
+                redis.pcall('ZREM', list, other)
+                redis.pcall('ZREM', times, other)
+            end
+            if (tonumber(redis.pcall('ZSCORE', times, id)) or 0) >= ends then
+                return
+            end
+            for name, score in pairs({[list] = 0, [times] = ends}) do
+                redis.pcall('ZADD', name, score, id)
+                if redis.call('PTTL', name) < ends - now then
+                    redis.call('PEXPIREAT', name, ends)
+                end
             end
         end
     elseif which == 'expire' then
@@ -390,7 +413,7 @@ local current = {0, 0, 0, 0}
 -- The current calendar month, see rare(); nil until a window needs it.
 local month, month_ends
 -- Functions of rare(); nil until they are needed.
-local read_ban, strike, recall, adjust, add_to_history, expire, refill, notify
+local read_ban, strike, recall, adjust, add_to_history, expire, refill, notify, enlist
 -- The levels of the tables that have some, by the index of their terms; nil if none has.
 local levels
 
@@ -601,6 +624,11 @@ while alike > 0 or id < ids_end do
         local start, granted, ban, failure = size + 1, count, nil, nil
         if wanted > 0 then
             start = size + 2
+        end
+        -- The set of the keys of an id that is in no group: the names of others do not end with `}`.
+        local digests
+        if (bans or keeps) and KEYS[key + 1]:byte(-1) == 125 then
+            key, digests = key + 1, KEYS[key + 1]
         end
         if bans then
             key, start = key + 1, start + 3
@@ -830,6 +858,10 @@ while alike > 0 or id < ids_end do
                            or (buckets and values.fills) then
                             expire = expire or rare('expire')
                             expire(name, values, at, windows, width, reply[last - width + 1], new, month, month_ends, now)
+                            if digests and values.day and not name:find(':group', -6, true) then
+                                enlist = enlist or rare('enlist')
+                                enlist(digests, (values.day + 1 + ARGV[at + 1]) * 86400000, now)
+                            end
                         end
                     else
                         last = last + windows * width
@@ -873,6 +905,10 @@ while alike > 0 or id < ids_end do
             if not ban.stands and not failure then
                 strike = strike or rare('strike')
                 limited, failure = strike(ban, terms, now, pending, age, count - granted)
+                if digests and ban.stands and not failure then
+                    enlist = enlist or rare('enlist')
+                    enlist(digests, ban.ends, now)
+                end
             end
             reply[start - 2], reply[start - 1], reply[start] = limited, ban.stands and ban.ends or 0, ban.strikes
         end
