@@ -26,6 +26,14 @@ my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
 
 sub issue { my $r = $tollgate->run(qw(key issue --id), @_); die $r->{err} if $r->{status}; return $r->{out} =~ s/\n//r }
 
+# The user of the gateways that a page describes.
+sub user_of {
+    my ($page) = @_;
+    open my $file, '<', "$FindBin::Bin/../$page" or die $!;
+    local $/;
+    return <$file> =~ /^(user gateway .*)$/m ? $1 : die "no user in $page";
+}
+
 # The findings, as CHECK and text.
 sub findings {
     my ($tollgate, @options) = @_;
@@ -63,6 +71,42 @@ subtest 'Redis' => sub {
     is scalar(grep { /^permissions: .* add \+(?:info|role \+wait)$/ } @found), 2, 'what the user may not call' or diag join "\n", @found;
     finds('no plan tables', qr/^plans: no gateway has published plan tables with the prefix "t": /,
         Command->new(redis => $redis->address, prefix => 't'));
+};
+
+subtest 'the user of the gateways' => sub {
+    my %line = map { $_ => user_of($_) } 'module/README.md', 'module/ADMIN.md';
+    my $redis = RedisServer->start(conf => ['appendonly yes'], acl => ['user default on nopass ~* &* +@all', map { s/petstore:/t:/gr } @line{'module/README.md'}]);
+    my $noticing = Gateway->start(redis_server => $redis, redis => 'username gateway; password SECRET;',
+        plans => 'plan free 1000r/d in_flight=5; history 90d; notify 80%;');
+    my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
+    becomes(sub { $redis->cmd('EXISTS', 't:plans') && @{ $redis->cmd('ZRANGE', 't:nodes', 0, -1) } }, 1, 'the plan tables, and a node');
+    my $lacks = sub {
+        my (@rules) = @_;
+        $redis->cmd('ACL', 'SETUSER', 'gateway', 'reset', split / /, $_) for join ' ', @rules;
+        return grep { /^permissions:/ } findings($tollgate, '--gateway-user', 'gateway');
+    };
+    for my $page (sort keys %line) {
+        my (undef, undef, @rules) = split / /, $line{$page} =~ s/petstore:/t:/gr;
+        is_deeply [$lacks->(@rules)], [], "the user of $page lacks nothing";
+        for my $command (grep { /^\+/ } @rules) {
+            my @without = grep { $_ ne $command } @rules;
+            my @found = $lacks->(@without);
+            is scalar(grep { !/: add .*\Q$command\E\b/ } @found), 0, "without $command, it lacks that" or diag join "\n", @found;
+            ok scalar @found, '… and doctor says so';
+        }
+        my @other = $lacks->(map { s/~t:\*/~other:*/r } @rules);
+        is scalar(grep { /may not use the keys of the prefix: add ~t:\*$/ } @other), 1, 'keys of another prefix' or diag join "\n", @other;
+        @other = $lacks->(grep { !/^&/ } @rules);
+        is scalar(grep { /may not use the channel of changes: add &t:events$/ } @other), 1, 'no channel' or diag join "\n", @other;
+    }
+    my ($found) = $lacks->('on', '>SECRET', 'resetchannels', '&t:events', '~t:*', grep({ /^\+/ && !/hkeys|xadd/ } split / /, $line{'module/README.md'}));
+    like $found, qr/^permissions: the user "gateway" of the gateways, of Redis at \S+, lacks commands: no request can be counted from the end of a day on: add \+hkeys$/, 'a finding says what happens';
+    ($found) = findings($tollgate, '--gateway-user', 'nobody');
+    like $found, qr/^permissions: Redis at \S+ has no user "nobody": /, 'a user that does not exist';
+    $redis->cmd('ACL', 'SETUSER', 'blind', qw(on >SECRET ~* &* +@all -acl));
+    ($found) = grep { /DRYRUN/ } findings(Command->new(redis => 'unix://blind:SECRET@' . $redis->socket, prefix => 't:'), '--gateway-user', 'gateway');
+    like $found, qr/^permissions: the user of doctor may not call ACL DRYRUN: .*: add \+acl\|dryrun$/, 'the user of the command may not ask';
+    is_deeply [grep { /^permissions/ } findings($tollgate)], [], 'without the option, it is not checked';
 };
 
 subtest 'ids and records' => sub {

@@ -106,8 +106,8 @@ constexpr std::string_view kDoctorNote =
     "permissions of this user), whether gateways use it (plans, nodes), whether gateways apply "
     "the keys of each id (plans, ids, groups), whether an id lists each key (records), and "
     "whether notices are delivered (notices). With --status, it checks the nodes, too (zone, "
-    "reachable). The permissions of the gateways' user are not checked: their error logs say "
-    "what they lack.";
+    "reachable). With --gateway-user, it asks Redis 7.0 or later what this user may do (ACL "
+    "DRYRUN), and names what is missing for the gateways (permissions).";
 
 constexpr std::string_view kNotifyNote =
     "A notice says that the count of a window has reached a level of `notify` of its plan table, "
@@ -426,6 +426,8 @@ void add_watching_commands(CLI::App& app, CommandLine& line) {
         add_redis_command(app, "doctor", "Check Redis, the keys and the nodes", line, examine);
     add_repeatable(doctor, "--status", line.statuses,
                    "URL of the tollgate_status of a node, as for status; may be repeated");
+    doctor.add_option("--gateway-user", line.gateway_user,
+                      "User of the gateways in Redis, whose commands are checked");
     add_note(doctor, kDoctorNote);
 
     CLI::App& status =

@@ -70,6 +70,7 @@ struct CommandLine {
     NotifyOptions notify;
     std::string url;                    ///< the argument URL of `status`
     std::vector<std::string> statuses;  ///< `doctor --status`
+    std::string gateway_user;           ///< `doctor --gateway-user`; empty: it is not checked
     std::string shell;                  ///< the argument SHELL of `completion`
     std::string listed;                 ///< the argument KIND of `complete`
     std::string word;                   ///< the argument WORD of `complete`

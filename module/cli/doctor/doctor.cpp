@@ -37,6 +37,9 @@ void examine(RedisSession& session, const CommandLine& line) {
     };
     const auto tables = read_tables(session);
     add(findings_of_servers(session));
+    if (!line.gateway_user.empty()) {
+        add(findings_of_gateway_user(session, line.gateway_user, tables));
+    }
     add(findings_of_gateways(session, tables));
     add(findings_of_ids(session, tables));
     add(findings_of_records(session));

@@ -23,6 +23,12 @@ struct Finding {
 /// machine, and which replies to the command's user are missing.
 std::vector<Finding> findings_of_servers(RedisSession& session);
 
+/// What the gateways' user lacks of gateway_commands(), on each master, for what these tables use.
+/// The commands of tollgate_admin are checked if the user may run one of those that nothing else
+/// needs.
+std::vector<Finding> findings_of_gateway_user(RedisSession& session, const std::string& user,
+                                              const std::vector<PlanTable>& tables);
+
 /// Whether gateways use this Redis with the prefix of the session.
 std::vector<Finding> findings_of_gateways(RedisSession& session,
                                           const std::vector<PlanTable>& tables);

@@ -194,15 +194,22 @@ std::optional<std::int64_t> RedisSession::key_count() {
     return keys;
 }
 
-std::map<std::string, std::string> RedisSession::info() {
-    std::map<std::string, std::string> replies;
+std::map<std::string, redis::Value> RedisSession::ask_masters(const redis::Command& command) {
+    std::map<std::string, redis::Value> replies;
     for (auto* const master : masters_->all()) {
-        auto reply = master->ask({"INFO"});
-        if (!reply.is_error()) {
-            replies.emplace(address_of(master), std::move(reply.text));
-        }
+        replies.emplace(address_of(master), master->ask(command));
     }
     return replies;
+}
+
+std::map<std::string, std::string> RedisSession::info() {
+    std::map<std::string, std::string> accepted;
+    for (auto& [address, reply] : ask_masters({"INFO"})) {
+        if (!reply.is_error()) {
+            accepted.emplace(address, std::move(reply.text));
+        }
+    }
+    return accepted;
 }
 
 std::vector<std::string> RedisSession::scan(ScanPosition& position, const std::string& pattern,

@@ -61,8 +61,10 @@ class RedisSession final : public management::Database {
     /// The number of keys of all masters. Empty if the user may not run DBSIZE.
     std::optional<std::int64_t> key_count();
 
-    /// The replies of all masters to INFO, by the address of the master. Without those that the
-    /// user may not ask.
+    /// The replies of all masters to a command, by the address of the master. An error is a reply.
+    std::map<std::string, redis::Value> ask_masters(const redis::Command& command);
+
+    /// Those to INFO, without masters that the user may not ask.
     std::map<std::string, std::string> info();
 
     /// Where an iteration of SCAN over all masters is.
