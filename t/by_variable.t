@@ -251,6 +251,33 @@ subtest 'a flood of values' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'a flood of values in a full zone' => sub {
+    my $gateway = start(plans => 'plan free 2r/d;', users => 'plan free 4r/d;', http => 'tollgate_zone 256k;', redis_options => $durable);
+    my $evicted = sub { $gateway->status->{zone}{stores}{quotas}{evictions} };
+    my @ids;
+    until ($evicted->()) {
+        my @new = map { 'i' . (@ids + $_) } 1 .. 20;
+        $gateway->import_key($_, id => $_, plan => 'free') for @new;
+        die 'a new id is not granted' if grep { status_of($gateway, '/', $_) != 200 } @new;
+        push @ids, @new;
+    }
+    my $lost = $evicted->();
+    my @flooding = map { "f$_" } 1 .. 20;
+    $gateway->import_key($_, id => $_, plan => 'free') for @flooding;
+    my ($next, $values) = (0, 10_000);
+    my $flood = Load->run(servers => [$gateway->address], connections => 8, requests => $values,
+        token => sub { $flooding[$next % 20] }, path => sub { return '/users/?user=' . $next++ });
+    is($flood->{status}{200}, $values, 'Redis decides each request of a flood') or diag explain $flood->{status};
+    is(scalar(grep { granted($gateway, 4, "/users/?user=$_", $flooding[$_ % 20]) == 3 } 1 .. 40), 40, '… by the limit of its value');
+    $gateway->redis->kill;
+    status_of($gateway, '/users/?user=found-out', 'f1') for 1 .. 4;
+    unavailable($gateway);
+    # One whose counter was evicted is granted its whole limit, and its counter takes the place of one that was not.
+    my @over = grep { granted($gateway, 2, '/', $_) == 2 } reverse @ids;
+    cmp_ok(scalar @over, '<=', 16 * $lost, 'the counters of other ids have survived: of ' . @ids . ", $lost were evicted before, and " . @over . ' start again');
+    $gateway->nginx->stop;
+};
+
 subtest 'costs that are settled' => sub {
     my $gateway = start(users => 'plan free 100r/d;', lease => '',
         upstream => 'location /used/ { add_header X-Used $arg_used always; return 200 "done\n"; }',

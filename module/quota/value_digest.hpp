@@ -26,6 +26,8 @@ class ValueDigest {
     /// 0: no value.
     std::uint64_t number() const { return number_; }
     explicit operator bool() const { return number_ != 0; }
+    /// Whether it is the number() of a value, and not of a group or of no value.
+    static bool is_of_value(std::uint64_t number) { return number > kGroup; }
     /// What follows the name of the table in the names of its keys in Redis: a colon and 16
     /// hexadecimal digits; `:group` of a group; empty without a value.
     std::string_view suffix() const {

@@ -45,6 +45,22 @@ TableQuota quota_of(const WindowLayout& layout, bool is_small, std::uint32_t tab
     return quota;
 }
 
+/// Whether no window of a quota counts any more if the quota was not used for this time.
+bool have_windows_ended(const WindowLayout& layout, std::chrono::milliseconds unused) {
+    // Redis may have counted a request a little later than it came.
+    constexpr std::chrono::minutes kCountedWithin{1};
+    constexpr std::chrono::days kLongestMonth{31};
+    std::chrono::milliseconds longest{0};
+    for (const std::uint32_t code : layout.periods) {
+        if (code != 0 && !WindowLayout::is_bucket(code)) {
+            const Period period = WindowLayout::period_of(code);
+            longest = std::max<std::chrono::milliseconds>(
+                longest, period.is_month() ? kLongestMonth : period.length());
+        }
+    }
+    return unused > (layout.sliding ? 2 : 1) * longest + kCountedWithin;
+}
+
 /// The hash of the values with this number, in place of that of the quota without a value.
 std::uint64_t hash_of_values(std::uint64_t hash, std::uint64_t number) {
     return hash ^ (number + 1) * 0xff51afd7ed558ccdU;
@@ -115,6 +131,17 @@ bool QuotaCache::Small::is_sibling(const Key& other) const {
     return value() != 0 && id == other.id && table == other.table && redis == other.redis;
 }
 
+WindowLayout QuotaCache::Small::layout() const {
+    WindowLayout layout;
+    layout.periods = {first_period, second_period};
+    layout.sliding = sliding != 0;
+    return layout;
+}
+
+bool QuotaCache::Small::has_ended(std::chrono::milliseconds unused) const {
+    return have_windows_ended(layout(), unused);
+}
+
 bool QuotaCache::Small::is_held() const {
     return lease != 0 || has_report != 0 || std::ranges::any_of(windows, [](const Window& window) {
                return window.owed != 0 || window.owed_previous != 0;
@@ -183,14 +210,12 @@ QuotaCache::Held QuotaCache::Small::unpack() const {
               .api_key = std::uint64_t{api_key[1]} << 32U | api_key[0],
               .redis = redis,
               .table = table,
-              .layout = {},
+              .layout = layout(),
               .state = {},
               .has_report = has_report != 0,
               .is_small = true,
               .value = value()};
     unpack(held.state);
-    held.layout.periods = {first_period, second_period};
-    held.layout.sliding = sliding != 0;
     return held;
 }
 
@@ -244,6 +269,20 @@ bool QuotaCache::Large::is_held() const {
            std::ranges::any_of(windows, [](const QuotaState::Window& window) {
                return window.owed != 0 || window.owed_previous != 0;
            });
+}
+
+bool QuotaCache::Large::has_ended(std::chrono::milliseconds unused) const {
+    for (std::size_t i = 0; i < kMaxWindows; ++i) {
+        if (WindowLayout::is_bucket(key.periods[i])) {
+            const WindowCount& bucket = windows[i].counted;
+            const std::chrono::microseconds full_after(bucket.count /
+                                                       std::max<std::int64_t>(bucket.number, 1));
+            if (unused <= full_after) {
+                return false;
+            }
+        }
+    }
+    return have_windows_ended(key.layout(), unused);
 }
 
 void QuotaCache::Large::unpack(QuotaState& state) const {
@@ -341,15 +380,17 @@ bool QuotaCache::save(Place place, const Key& key, const QuotaState& state, Stea
     return done;
 }
 
-/// A value takes the place of others of its id.
+/// A value takes the place of others of its id, or of a quota without an effect.
 template <typename Table>
 Place QuotaCache::put_in(const Table& table, Place place, const Key& key, const QuotaState& state,
                          SteadyTime now) {
-    if (key.value == 0) {
+    if (!ValueDigest::is_of_value(key.value)) {
         return table.put_at(place, key, now, key, state);
     }
-    const auto is_sibling = [&](const auto& entry) { return entry.is_sibling(key); };
-    return table.put_among(is_sibling, place, key, now, key, state);
+    const auto may_replace = [&](const auto& entry, std::chrono::milliseconds unused) {
+        return entry.is_sibling(key) || entry.has_ended(unused);
+    };
+    return table.put_replacing(may_replace, place, key, now, key, state);
 }
 
 template <typename Table>

@@ -19,7 +19,8 @@ namespace tollgate {
 /// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Small
 /// quotas (is_small) use small places; values are clamped there, but owed units never exceed a
 /// limit. The least recently used are evicted, except those that hold a lease or owed units. These
-/// remain until any worker has reported them to Redis. The caller holds the lock of its stripe.
+/// remain until any worker has reported them to Redis. A quota of a value evicts only others of its
+/// id in the table, and quotas whose windows have ended. The caller holds the lock of its stripe.
 class QuotaCache {
   public:
     /// At most so many values of an id in a plan table are stored: a flood of values evicts others
@@ -100,8 +101,9 @@ class QuotaCache {
     Place find(const Key& key) const { return key.is_small ? small_.find(key) : large_.find(key); }
 
     /// Stores the state and marks the quota as used now. In a small place, values are clamped:
-    /// counts and leases have 32 bits. QuotaState::ban is not stored. Returns false if all entries
-    /// that could be evicted are held.
+    /// counts and leases have 32 bits. QuotaState::ban is not stored. Returns false if there is no
+    /// place: all entries that could be evicted are held, or the quota is that of a value, which
+    /// evicts few others.
     bool save(const Key& key, const QuotaState& state, SteadyTime now);
     /// The same, and faster if the quota is still at the place that load() returned.
     bool save(Place place, const Key& key, const QuotaState& state, SteadyTime now);
@@ -162,6 +164,9 @@ class QuotaCache {
         void count(const PlainReply& reply, std::uint64_t used);
         /// Whether this is another value of the quota.
         bool is_sibling(const Key& other) const;
+        WindowLayout layout() const;
+        /// Whether the quota has no effect any more if it was not used for this time.
+        bool has_ended(std::chrono::milliseconds unused) const;
         std::uint64_t value() const { return std::uint64_t{value_high} << 32U | value_low; }
 
         IdHash id;
@@ -192,6 +197,8 @@ class QuotaCache {
         Large(const Key& whose, const QuotaState& state);
         bool is(const Key& other) const { return key.is(other); }
         bool is_sibling(const Key& other) const { return key.is_sibling(other); }
+        /// As Small::has_ended. A bucket must be full, too.
+        bool has_ended(std::chrono::milliseconds unused) const;
         std::uint64_t value() const { return key.value; }
         bool is_held() const;
         Held unpack() const;

@@ -124,34 +124,29 @@ class SetAssociative {
     template <typename Keeps, typename... Args>
     Place put_unless(const Keeps& keeps, const Key& key, std::chrono::milliseconds now,
                      const Args&... args) const {
-        return put_anywhere(keeps, Place{}, key, now, args...);
+        const auto keeps_place = [&](Place place) { return keeps(at(place)); };
+        return put_anywhere(keeps_place, Place{}, key, now, args...);
     }
     /// As put(), and faster if the entry is still at `place`, which find returned; it may be none.
     template <typename... Args>
     Place put_at(Place place, const Key& key, std::chrono::milliseconds now,
                  const Args&... args) const {
-        const auto keeps_none = [](const Entry& /*entry*/) { return false; };
+        const auto keeps_none = [](Place /*place*/) { return false; };
         return put_anywhere(keeps_none, place, key, now, args...);
     }
 
-    /// As put_at(), but a new entry evicts only siblings of its own, once it has kOwnShare of them
-    /// in its two sets. Returns no place if they are all held.
-    template <typename IsSibling, typename... Args>
-    Place put_among(const IsSibling& is_sibling, Place place, const Key& key,
-                    std::chrono::milliseconds now, const Args&... args) const {
-        std::optional<unsigned> siblings;
-        const auto keeps = [&](const Entry& entry) {
-            if (is_sibling(entry)) {
-                return false;
-            }
-            if (!siblings) {
-                siblings = count_if(choose(key), is_sibling);
-            }
-            return *siblings >= kOwnShare;
+    /// As put_at(), but a new entry takes the place of another one only if `may_replace` returns
+    /// true for it and for the time since its last use, rounded down. Returns no place if there is
+    /// none.
+    template <typename MayReplace, typename... Args>
+    Place put_replacing(const MayReplace& may_replace, Place place, const Key& key,
+                        std::chrono::milliseconds now, const Args&... args) const {
+        const auto keeps = [&](Place other) {
+            const std::int64_t ticks = std::max(age(other, tick(now)) - 1, 0);
+            return !may_replace(at(other), ticks * kTick);
         };
         return put_anywhere(keeps, place, key, now, args...);
     }
-    static constexpr unsigned kOwnShare = 4;
 
     /// Calls `visit` with each entry whose key has this hash, or another one with the same tag.
     template <typename Visit>
@@ -273,9 +268,15 @@ class SetAssociative {
         std::uint32_t right;
     };
 
-    /// The unit is 64 ms, which is precise enough. 2^32 units are 8 years.
+    /// The unit of times: precise enough. 2^32 units are 8 years.
+    static constexpr std::chrono::milliseconds kTick{64};
     static std::uint32_t tick(std::chrono::milliseconds now) {
-        return static_cast<std::uint32_t>(now.count() >> 6U);
+        return static_cast<std::uint32_t>(now / kTick);
+    }
+    /// The time since the last use of an entry. Signed, because the clock of another worker may be
+    /// slightly ahead.
+    std::int32_t age(Place place, std::uint32_t now) const {
+        return static_cast<std::int32_t>(now - sets_[place.set].used_at[place.way]);
     }
 
     /// Maps a hash of 32 bits to a set of one half.
@@ -405,23 +406,12 @@ class SetAssociative {
         }
     }
 
-    /// How many entries at the possible places of a key are such.
-    template <typename IsSuch>
-    unsigned count_if(const Choice& choice, const IsSuch& is_such) const {
-        unsigned count = 0;
-        for_each_place(choice, [&](Place place) {
-            const bool is_used = sets_[place.set].tags[place.way] != 0;
-            count += is_used && is_such(at(place)) ? 1 : 0;
-        });
-        return count;
-    }
-
     /// Considers only entries that may be evicted.
     template <typename Keeps>
     Place least_recently_used(const Choice& choice, std::uint32_t now, const Keeps& keeps) const {
         std::bitset<kChoices> kept;
         Place oldest = least_recently_used(choice, now, kept);
-        while (oldest && keeps(at(oldest))) {
+        while (oldest && keeps(oldest)) {
             kept.set(place_in(choice, oldest));
             oldest = least_recently_used(choice, now, kept);
         }
@@ -435,15 +425,11 @@ class SetAssociative {
     Place least_recently_used(const Choice& choice, std::uint32_t now,
                               const std::bitset<kChoices>& kept) const {
         Place oldest;
-        const auto age = [&](Place place) {
-            // Signed, because the clock of another worker may be slightly ahead.
-            return static_cast<std::int32_t>(now - sets_[place.set].used_at[place.way]);
-        };
         for (const std::uint32_t set : {choice.left, choice.right}) {
             for (std::uint32_t way = 0; way < kWays; ++way) {
                 const Place place{set, way};
                 if (!is_held(place) && !kept.test(place_in(choice, place)) &&
-                    (!oldest || age(place) > age(oldest))) {
+                    (!oldest || age(place, now) > age(oldest, now))) {
                     oldest = place;
                 }
             }
