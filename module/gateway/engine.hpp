@@ -7,6 +7,7 @@
 #include "module/gateway/key_lookups.hpp"
 #include "module/gateway/key_uses.hpp"
 #include "module/gateway/known_keys.hpp"
+#include "module/gateway/known_values.hpp"
 #include "module/gateway/node_heartbeat.hpp"
 #include "module/gateway/settlement.hpp"
 #include "module/gateway/shared_budgets.hpp"
@@ -24,9 +25,7 @@ class Engine : public EngineContext {
     AcquireBatcher& acquires() { return acquires_; }
     KeyLookups& lookups() { return lookups_; }
     KnownKeys& known_keys() { return known_keys_; }
-    /// The same keys, with values of requests: each has the quotas of its values. The token of an
-    /// entry stands for both.
-    KnownKeys& known_values() { return known_values_; }
+    KnownValues& known_values() { return known_values_; }
     KeyUses& uses() { return uses_; }
     Slices& slices() { return slices_; }
     Flights& flights() { return flights_; }
@@ -51,7 +50,7 @@ class Engine : public EngineContext {
     Settlement settlement_{*this, acquires_, slices_};
     KeyLookups lookups_{*this, settlement_};
     KnownKeys known_keys_;
-    KnownKeys known_values_;
+    KnownValues known_values_;
     KeyUses uses_{*this};
     Slices slices_{*this, settlement_};
     Flights flights_{*this};

@@ -57,20 +57,25 @@ class RequestValues {
 
 bool QuotaDecision::choose(const std::shared_ptr<const KeyRecord>& record, ValueSource& values) {
     record_ = record.get();
-    if (group_.record() != nullptr) {
-        choose_with_group(*record);
-    } else {
-        const KnownKey* known = key_.known();
-        request_.quotas = known != nullptr ? known->quotas : tables_.quotas_of(*record);
-    }
     request_.id = record->id;
     request_.group = record->group;
     request_.id_hash = key_.id();
     request_.api_key = key_.key().hash();
-    if (request_.quotas && !tables_.counting_values().empty()) {
+    if (group_.record() != nullptr) {
+        choose_with_group(*record);
+    }
+    if (!tables_.counting_values().empty()) {
         choose_by_values(record, values);
+    } else if (group_.record() == nullptr) {
+        request_.quotas = quotas_of_key();
     }
     return request_.quotas != nullptr;
+}
+
+/// Those of a key without a group, or whose group is not needed; without values.
+std::shared_ptr<const Quotas> QuotaDecision::quotas_of_key() const {
+    const KnownKey* known = key_.known();
+    return known != nullptr ? known->quotas : tables_.quotas_of(*record_);
 }
 
 /// A known key keeps the quotas of both, as long as both records are current.
@@ -101,21 +106,25 @@ void QuotaDecision::choose_by_values(const std::shared_ptr<const KeyRecord>& rec
     const auto positions = tables_.counting_values();
     const RequestValues values(positions, source);
     const KnownKey* key = key_.known();
-    KnownKeys& entries = engine().known_values();
-    TokenHash token{};
+    KnownValues& entries = engine().known_values();
     if (key != nullptr) {
-        const TokenHash hash = entries.hash(values.text());
-        token = {key->token[0] ^ hash[0], key->token[1] ^ hash[1]};
-        KnownKey* known = entries.find(token, tables_, key->used);
+        KnownKey* known = entries.find(*key, values.text());
         if (known != nullptr && known->record == record && known->group == key->group) {
             key_.set_known(*known);
             request_.quotas = known->quotas;
             return;
         }
     }
+    if (group_.record() == nullptr) {
+        request_.quotas = quotas_of_key();
+    }
+    if (!request_.quotas) {
+        return;
+    }
     request_.quotas = std::make_shared<const Quotas>(
         with_values(*request_.quotas, values.in(tables_.tables(), positions)));
     if (key != nullptr) {
+        const TokenHash token = entries.token_of(*key, values.text());
         KnownKey& known = entries.place_for(token, tables_);
         engine().slices().end(known);
         known = {.token = token,

@@ -54,6 +54,7 @@ class QuotaDecision {
   private:
     Engine& engine() const { return tables_.engine(); }
 
+    std::shared_ptr<const Quotas> quotas_of_key() const;
     void choose_with_group(const KeyRecord& record);
     SteadyTime last_change() const;
     bool store_records() const;

@@ -90,6 +90,34 @@ TEST_F(ValuesTest, AValueHasALeaseAndASliceOfItsOwn) {
     EXPECT_EQ(state_as("alice").lease, 0);
 }
 
+TEST_F(ValuesTest, EachOfManyValuesIsFoundAgain) {
+    allow(3);
+    Worker& worker = start();
+    std::vector<std::string> values{"GET", "GE", "", std::string(80, 'x'), std::string(81, 'x')};
+    for (int i = 0; i < 700; ++i) {
+        values.push_back("u" + std::to_string(i));
+        values.push_back(std::to_string(i) + "@example.net");
+        values.push_back(std::string(90, 'y') + std::to_string(i));
+    }
+    for (int round = 0; round < 4; ++round) {
+        for (const std::string& value : values) {
+            const bool is_granted = round < 3 || value.empty();
+            EXPECT_EQ(ask_as(worker, value).status(), is_granted ? 0 : 429) << round << value;
+        }
+    }
+}
+
+TEST_F(ValuesTest, TheSameValueOfAnotherKeyIsAnother) {
+    add_key("other");
+    Worker& worker = start();
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(ask_as(worker, "alice").status(), 0) << i;
+        EXPECT_EQ(ask_as(worker, "alice", "other").status(), 0) << i;
+    }
+    EXPECT_EQ(ask_as(worker, "alice").status(), 429);
+    EXPECT_EQ(ask_as(worker, "alice", "other").status(), 429);
+}
+
 TEST_F(ValuesTest, ARefusalConcernsItsValueOnly) {
     Worker& worker = start();
     granted_as(worker, "alice", 12);
