@@ -127,7 +127,7 @@ subtest 'ids and records' => sub {
     issue(qw(n --plan free --name), 'Named');
     $redis->cmd('ZREM', 't:names', "named\nn");
     finds('a name that the index does not have', qr/^names: searches do not find the names of "n": use tollgate key reindex/, $tollgate);
-    is $tollgate->run(qw(key reindex))->{out}, "the index of names: 1 added, 0 removed\n", '… which is rebuilt';
+    is $tollgate->run(qw(key reindex))->{out}, "the index of names: 1 added, 0 removed\nthe index of groups: 0 corrected\n", '… which is rebuilt';
     $tollgate->run(qw(key revoke --yes n));
 
     issue(qw(g1 --plan free --group acme));
@@ -142,12 +142,15 @@ subtest 'ids and records' => sub {
     $tollgate->run(qw(group set acme --plan pro));
     is_deeply [grep { /^groups/ } findings($tollgate)], [], '… which is listed again';
     $redis->cmd('HDEL', 't:group_of_ids', 'g1');
-    finds('an id that the index has in another group', qr/^groups: usage and bans of "g1" are looked for in another group: use tollgate key set ID --group/, $tollgate);
-    $tollgate->run(qw(key set g1 --group acme));
+    finds('an id that the index has in another group', qr/^groups: usage and bans of "g1" are looked for in another group: use tollgate key reindex/, $tollgate);
+    is $tollgate->run(qw(key reindex))->{out}, "the index of names: 0 added, 0 removed\nthe index of groups: 1 corrected\n", '… which is corrected';
+    is $redis->cmd('HGET', 't:group_of_ids', 'g1'), 'acme';
     is_deeply [grep { /^groups/ } findings($tollgate)], [], '… which is repaired';
     issue(qw(g2 --plan free));
     $redis->cmd('HSET', 't:group_of_ids', 'g2', 'acme');
     finds('an id that the index has in a group', qr/^groups: usage and bans of "g2" are looked for in another group: /, $tollgate);
+    is $tollgate->json(qw(key reindex))->{corrected}, 1, '… which is corrected as well';
+    $redis->cmd('HSET', 't:group_of_ids', 'g2', 'acme');
     $tollgate->run(qw(key set g2 --group none));
     is_deeply [grep { /^groups/ } findings($tollgate)], [], '… which is repaired as well';
     $tollgate->run(qw(key revoke --yes g2));

@@ -105,19 +105,8 @@ void add_unindexed(RedisSession& session, const std::vector<management::KeysOfId
 /// Adds the ids whose groups the index of groups does not have.
 void add_in_other_groups(RedisSession& session, const std::vector<management::KeysOfId>& ids,
                          Affected& others) {
-    std::vector<std::string> names;
-    std::vector<std::string> groups;
-    for (const auto& id : ids) {
-        if (!id.keys.empty()) {
-            names.push_back(id.id);
-            groups.push_back(id.keys.front().record.group);
-        }
-    }
-    const auto owners = complete(management::owners_of(session, session.keys(), std::move(names)));
-    for (std::size_t i = 0; i < owners.size(); ++i) {
-        if (owners[i].group != groups[i]) {
-            others.add(owners[i].id);
-        }
+    for (const auto& other : complete(management::in_other_groups(session, session.keys(), ids))) {
+        others.add(other.id);
     }
 }
 
@@ -241,9 +230,9 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
             {"names", "searches do not find the names of " + ids + ": use tollgate key reindex"});
     }
     if (const auto ids = in_other_groups.text(); !ids.empty()) {
-        findings.push_back({"groups", "usage and bans of " + ids +
-                                          " are looked for in another group: use tollgate key set "
-                                          "ID --group GROUP"});
+        findings.push_back(
+            {"groups", "usage and bans of " + ids +
+                           " are looked for in another group: use tollgate key reindex"});
     }
     add_groups(session, tables, std::move(ids_of_group), findings);
     return findings;

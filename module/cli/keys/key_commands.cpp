@@ -14,6 +14,7 @@
 #include "module/cli/terminal/time_text.hpp"
 #include "module/key/api_key.hpp"
 #include "module/key/digest.hpp"
+#include "module/management/group_index.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_search.hpp"
 #include "module/management/name_index.hpp"
@@ -272,10 +273,14 @@ void rotate_key(RedisSession& session, const CommandLine& line) {
 void reindex_keys(RedisSession& session, const CommandLine& line) {
     management::NameIndex names(session, session.keys());
     const auto repairs = complete(names.rebuild());
+    const auto corrected = complete(management::correct_group_index(session, session.keys()));
     require_print(line.json
-                      ? json_document({{"added", repairs.added}, {"removed", repairs.removed}})
+                      ? json_document({{"added", repairs.added},
+                                       {"removed", repairs.removed},
+                                       {"corrected", corrected}})
                       : "the index of names: " + std::to_string(repairs.added) + " added, " +
-                            std::to_string(repairs.removed) + " removed\n");
+                            std::to_string(repairs.removed) + " removed\n" +
+                            "the index of groups: " + std::to_string(corrected) + " corrected\n");
 }
 
 void list_words(RedisSession& session, const CommandLine& line) {
