@@ -122,18 +122,13 @@ Task<GroupPage> read_listed(Database& database, const redis::Keys& keys, std::st
     if (names.empty()) {
         co_return page;
     }
-    std::vector<redis::Command> reads;
-    reads.reserve(names.size());
-    for (const auto& name : names) {
-        reads.push_back({"HGETALL", keys.group(name)});
-    }
-    const auto hashes = co_await run_all(database, std::move(reads));
     if (has_more) {
         page.next = names.back();
     }
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        if (!hashes[i].elements.empty()) {
-            page.groups.push_back(group_in(std::move(names[i]), hashes[i]));
+    auto records = co_await records_of_groups(database, keys, std::move(names));
+    for (auto& record : records) {
+        if (record) {
+            page.groups.push_back(std::move(*record));
         }
     }
     co_return page;
@@ -152,6 +147,27 @@ Task<GroupRecord> read_group(Database& database, const redis::Keys& keys, std::s
         throw unknown_group(group);
     }
     co_return group_in(std::move(group), hash);
+}
+
+Task<std::vector<std::optional<GroupRecord>>> records_of_groups(Database& database,
+                                                                const redis::Keys& keys,
+                                                                std::vector<std::string> groups) {
+    std::vector<std::optional<GroupRecord>> records(groups.size());
+    if (groups.empty()) {
+        co_return records;
+    }
+    std::vector<redis::Command> reads;
+    reads.reserve(groups.size());
+    for (const auto& group : groups) {
+        reads.push_back({"HGETALL", keys.group(group)});
+    }
+    const auto hashes = co_await run_all(database, std::move(reads));
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        if (!hashes[i].elements.empty()) {
+            records[i] = group_in(std::move(groups[i]), hashes[i]);
+        }
+    }
+    co_return records;
 }
 
 Task<GroupPage> read_groups(Database& database, const redis::Keys& keys, std::string after,

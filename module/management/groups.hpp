@@ -25,6 +25,12 @@ bool is_field_of_group(const redis::RecordField& field);
 /// none.
 Task<GroupRecord> read_group(Database& database, const redis::Keys& keys, std::string group);
 
+/// The records of these groups, in their order; nothing for one without a record. Throws
+/// OperationError.
+Task<std::vector<std::optional<GroupRecord>>> records_of_groups(Database& database,
+                                                                const redis::Keys& keys,
+                                                                std::vector<std::string> groups);
+
 /// Some groups that have a record, in the order of their names. Only the last page may be empty.
 struct GroupPage {
     std::vector<GroupRecord> groups;

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "module/quota/value_digest.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::cli {
@@ -90,6 +91,11 @@ double average_rate(const management::StoredWindows& windows, Instant now) {
         }
     }
     return 0;
+}
+
+/// Whether this counter, TABLE or TABLE:VALUE, is that of a group.
+bool is_of_group(std::string_view counter) {
+    return counter.ends_with(ValueDigest::of_group().suffix());
 }
 
 /// Parses the reply to HGETALL of a ban's hash. Empty if the hash does not exist.
@@ -307,18 +313,23 @@ std::vector<ActiveQuota> QuotaWatch::active() const {
     std::vector<ActiveQuota> active;
     for (const auto& [key, id] : ids_) {
         const std::string& name = id.owner.id;
-        const auto first = active.size();
-        for (const auto& [table, quota] : id.tables) {
-            if (quota.rate) {
-                active.push_back({.id = name,
-                                  .table = table,
-                                  .granted = *quota.rate,
-                                  .exact = quota.exact,
-                                  .refused = std::nullopt,
-                                  .banned_until = std::nullopt,
-                                  .last_use = std::nullopt});
+        const auto add = [&](bool of_group) {
+            for (const auto& [table, quota] : id.tables) {
+                if (quota.rate && is_of_group(table) == of_group) {
+                    active.push_back({.id = name,
+                                      .table = table,
+                                      .granted = *quota.rate,
+                                      .exact = quota.exact,
+                                      .refused = std::nullopt,
+                                      .banned_until = std::nullopt,
+                                      .last_use = std::nullopt,
+                                      .is_of_group = of_group});
+                }
             }
-        }
+        };
+        add(true);
+        const auto first = active.size();
+        add(false);
         if (id.ban) {
             if (first == active.size()) {
                 active.push_back(

@@ -26,6 +26,7 @@ struct ActiveQuota {
     std::optional<double> refused;
     std::optional<Instant> banned_until;
     std::optional<Instant> last_use;  ///< of a banned id, to the minute, if it is known
+    bool is_of_group = false;         ///< `id` is a group, which may have the name of an id
 };
 
 /// The hash of an id's ban. Times are Unix times in milliseconds.

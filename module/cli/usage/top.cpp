@@ -11,6 +11,7 @@
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/quota_watch.hpp"
+#include "module/management/groups.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/text/duration.hpp"
 #include "module/text/parse_error.hpp"
@@ -24,7 +25,7 @@ using namespace std::chrono_literals;
 /// A line of `tollgate top`.
 struct TopRow {
     ActiveQuota quota;
-    KeyRecord record;  ///< empty if the key has expired
+    KeyRecord record;  ///< empty if the key has expired; of a group, its plan
 };
 
 /// The number of lines of a refresh besides the rows.
@@ -153,13 +154,25 @@ std::vector<ActiveQuota> busiest(std::vector<ActiveQuota> active, Instant now,
 std::vector<TopRow> with_records(RedisSession& session, std::vector<ActiveQuota> active) {
     management::KeyReader reader(session, session.keys());
     std::vector<std::string> ids;
-    std::ranges::transform(active, std::back_inserter(ids), &ActiveQuota::id);
-    const auto found = complete(reader.keys_of(std::move(ids)));
+    std::vector<std::string> groups;
+    for (const auto& quota : active) {
+        (quota.is_of_group ? groups : ids).push_back(quota.id);
+    }
+    const auto keys = complete(reader.keys_of(std::move(ids)));
+    const auto records =
+        complete(management::records_of_groups(session, session.keys(), std::move(groups)));
+    auto of_id = keys.begin();
+    auto of_group = records.begin();
     std::vector<TopRow> rows;
-    for (std::size_t i = 0; i < active.size(); ++i) {
-        const auto& stored = found[i].keys;
-        rows.push_back({.quota = std::move(active[i]),
-                        .record = stored.empty() ? KeyRecord{} : stored.front().record});
+    for (auto& quota : active) {
+        KeyRecord record;
+        if (quota.is_of_group) {
+            const auto& stored = *of_group++;
+            record.plan = stored ? stored->plan : "";
+        } else if (const auto& stored = (of_id++)->keys; !stored.empty()) {
+            record = stored.front().record;
+        }
+        rows.push_back({.quota = std::move(quota), .record = std::move(record)});
     }
     return rows;
 }
