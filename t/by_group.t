@@ -9,28 +9,16 @@ use Http;
 use Load;
 use RedisCluster;
 use Test::More;
+use TwoTables qw(start_tables counted_in status_of granted unavailable $upstream $durable);
 use Wait qw(becomes wait_until);
-
-my $upstream = 'proxy_pass http://unix:%DIR%/upstream.sock;';
-my $durable = { conf => ['appendonly yes', 'appendfsync always'] };
 
 # A gateway with the plan table "api" of ids and the plan table "teams" of groups. The ids k1 and k2 are in the group
 # "acme", k3 in "globex", k4 in none.
 sub start {
     my (%options) = @_;
     my $teams = delete $options{teams} // 'plan pro 8r/d; plan own custom;';
-    my $lease = delete $options{lease} // 'lease=off';
-    my $http = delete $options{http} // '';
-    my $server = delete $options{server} // '';
-    my $gateway = Gateway->start(
-        plans  => 'plan free 1000000r/d;',
-        table  => $lease,
-        http   => "tollgate_plans teams redis=main $lease by=group { $teams } $http",
-        server => "location /teams/ { tollgate teams; $upstream }
-                   location /both/ { tollgate api teams; $upstream }
-                   location /usage { tollgate api teams; tollgate_cost 0; tollgate_usage; } $server",
-        %options,
-    );
+    my $server = 'location /usage { tollgate api teams; tollgate_cost 0; tollgate_usage; }' . (delete $options{server} // '');
+    my $gateway = start_tables(table => 'teams', by => 'group', of_table => $teams, server => $server, %options);
     unless ($options{share}) {
         import_id($gateway, @$_) for ['k1', '--group', 'acme'], ['k2', '--group', 'acme'], ['k3', '--group', 'globex'], ['k4'];
         set_group($gateway, $_, '--plan', 'pro') for 'acme', 'globex';
@@ -54,13 +42,9 @@ sub import_id {
 sub set_group { my ($gateway, @options) = @_; my $set = tollgate($gateway)->run(qw(group set), @options); die $set->{err} if $set->{status} }
 # The names of counters of this day, and their counts.
 sub counter { my ($owner, $table) = @_; return "t:quota:$owner:$table" }
-sub counted { my ($gateway, @counter) = @_; return $gateway->redis->cmd('HGET', counter(@counter), '86400.count') // 0 }
+sub counted { my ($gateway, @counter) = @_; return counted_in($gateway->redis, counter(@counter)) }
 sub of_group { my ($gateway, $group) = @_; return counted($gateway, "{$group}", 'teams:group') }
-sub of_cluster { my ($cluster, @counter) = @_; return $cluster->cmd('HGET', counter(@counter), '86400.count') // 0 }
-sub status_of { my ($gateway, @request) = @_; return $gateway->get(@request)->status }
-# How many of so many requests are granted.
-sub granted { my ($gateway, $requests, @request) = @_; return scalar grep { status_of($gateway, @request) == 200 } 1 .. $requests }
-sub unavailable { my ($gateway) = @_; wait_until('the breaker', sub { $gateway->nginx->error_log =~ /is unreachable/ }) }
+sub of_cluster { my ($cluster, @counter) = @_; return counted_in($cluster, counter(@counter)) }
 
 subtest 'the keys of a group share a counter' => sub {
     my $gateway = start(server => "location /ietf/ { tollgate teams; tollgate_headers ietf; $upstream }");

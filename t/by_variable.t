@@ -10,27 +10,15 @@ use Http;
 use Load;
 use RedisCluster;
 use Test::More;
+use TwoTables qw(start_tables counted_in status_of granted unavailable $upstream $durable);
 use Wait qw(becomes wait_until);
-
-my $upstream = 'proxy_pass http://unix:%DIR%/upstream.sock;';
-my $durable = { conf => ['appendonly yes', 'appendfsync always'] };
 
 # A gateway with the plan table "api" of ids and the plan table "users" of the values of ?user=.
 sub start {
     my (%options) = @_;
     my $users = delete $options{users} // 'plan free 5r/d;';
-    my $lease = delete $options{lease} // 'lease=off';
-    my $http = delete $options{http} // '';
-    my $server = delete $options{server} // '';
-    my $gateway = Gateway->start(
-        plans  => 'plan free 1000000r/d;',
-        table  => $lease,
-        http   => "tollgate_plans users redis=main $lease by=\$arg_user { $users } $http",
-        server => "location /users/ { tollgate users; $upstream }
-                   location /both/ { tollgate api users; $upstream }
-                   location /usage { tollgate users; tollgate_cost 0; tollgate_usage; } $server",
-        %options,
-    );
+    my $server = 'location /usage { tollgate users; tollgate_cost 0; tollgate_usage; }' . (delete $options{server} // '');
+    my $gateway = start_tables(table => 'users', by => '$arg_user', of_table => $users, server => $server, %options);
     $gateway->import_key($_, id => $_, plan => 'free') for 'k1', 'k2';
     wait_for_room($gateway->redis, 86400, 60);
     return $gateway;
@@ -38,11 +26,7 @@ sub start {
 
 # The name of the counter of a value, and its count of this day.
 sub counter { my ($id, $value, $table) = @_; return "t:quota:{$id}:" . ($table // 'users') . ($value eq '' ? '' : ':' . substr sha256_hex($value), 0, 16) }
-sub counted { my ($gateway, @counter) = @_; return $gateway->redis->cmd('HGET', counter(@counter), '86400.count') // 0 }
-sub status_of { my ($gateway, @request) = @_; return $gateway->get(@request)->status }
-# How many of so many requests are granted.
-sub granted { my ($gateway, $requests, @request) = @_; return scalar grep { status_of($gateway, @request) == 200 } 1 .. $requests }
-sub unavailable { my ($gateway) = @_; wait_until('the breaker', sub { $gateway->nginx->error_log =~ /is unreachable/ }) }
+sub counted { my ($gateway, @counter) = @_; return counted_in($gateway->redis, counter(@counter)) }
 
 subtest 'each value of each id has a counter' => sub {
     my $gateway = start(http => 'tollgate_plans minutes redis=main by=$arg_user { plan free 5r/m 100r/d; }', users => 'plan free 5r/d; default free;',
