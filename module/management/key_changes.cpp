@@ -102,6 +102,10 @@ void require_valid_group(const std::string& group) {
     }
 }
 
+std::string_view invalid_group_name(std::string_view group) {
+    return is_valid_key_id(group) ? "" : "use 1 to 64 letters, digits, _, - and .";
+}
+
 void require_valid_id(const std::string& id) {
     if (has_checked_prefix(id) && has_valid_checksum(id)) {
         refuse("the id is invalid because it is a key: use the id of the key");

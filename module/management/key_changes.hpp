@@ -41,6 +41,10 @@ std::string audit_text(const KeyChanges& changes);
 /// Throws OperationError with Reason::kInvalid if the text is not the name of a group.
 void require_valid_group(const std::string& group);
 
+/// What is wrong with a text that is to name a group which exists; empty: nothing.
+/// require_valid_group() refuses further names.
+std::string_view invalid_group_name(std::string_view group);
+
 /// Throws OperationError with Reason::kInvalid if the id is not valid, or if it is a key: ids are
 /// printed, logged and sent to Redis.
 void require_valid_id(const std::string& id);

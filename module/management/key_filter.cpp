@@ -8,6 +8,7 @@
 #include "module/key/key_record.hpp"
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
+#include "module/management/key_changes.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/text/case_folding.hpp"
 #include "module/text/parse_error.hpp"
@@ -59,8 +60,8 @@ void validate(const KeyFilter& filter) {
     if (filter.plan && !is_valid_name(*filter.plan)) {
         refuse("plan: invalid name: use 1 to 64 letters, digits, _, - and .");
     }
-    if (filter.group && !is_valid_key_id(*filter.group)) {
-        refuse("group: use 1 to 64 letters, digits, _, - and .");
+    if (filter.group && !invalid_group_name(*filter.group).empty()) {
+        refuse("group: " + std::string(invalid_group_name(*filter.group)));
     }
     // A worker may match all names for one request.
     if (filter.name && !is_valid_key_name(*filter.name)) {

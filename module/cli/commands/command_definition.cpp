@@ -322,8 +322,7 @@ CLI::App& add_group_command(CLI::App& app, const std::string& name, const std::s
         ->required()
         ->type_name("GROUP")
         ->check([](const std::string& group) {
-            return std::string(is_valid_key_id(group) ? ""
-                                                      : "use 1 to 64 letters, digits, _, - and .");
+            return std::string(management::invalid_group_name(group));
         });
     return command;
 }

@@ -27,6 +27,17 @@ std::string document_of(const Write& write) {
     return json_document(Json::parse(written_object(write)));
 }
 
+/// The same of an array of items, whose members `write` writes.
+template <typename Item>
+std::string document_of_all(const std::vector<Item>& items,
+                            void (*write)(JsonWriter&, const Item&)) {
+    Json all = Json::array();
+    for (const auto& item : items) {
+        all.push_back(Json::parse(written_object([&](JsonWriter& json) { write(json, item); })));
+    }
+    return json_document(all);
+}
+
 /// The last use of any key of an id.
 std::optional<std::chrono::sys_seconds> last_use(const management::KeysOfId& keys) {
     std::optional<std::chrono::sys_seconds> last;
@@ -138,12 +149,7 @@ std::string render_ban(Format format, const management::KeyBan& ban) {
 
 std::string render_bans(Format format, const std::vector<management::KeyBan>& bans) {
     if (format == Format::kJson) {
-        Json all = Json::array();
-        for (const auto& ban : bans) {
-            all.push_back(
-                Json::parse(written_object([&](JsonWriter& json) { write_ban(json, ban); })));
-        }
-        return json_document(all);
+        return document_of_all(bans, management::write_ban);
     }
     Rows rows{{"ID", "UNTIL", "LEVEL"}};
     for (const auto& ban : bans) {
@@ -164,12 +170,7 @@ std::string render_group(Format format, const management::GroupRecord& group) {
 
 std::string render_groups(Format format, const std::vector<management::GroupRecord>& groups) {
     if (format == Format::kJson) {
-        Json all = Json::array();
-        for (const auto& group : groups) {
-            all.push_back(
-                Json::parse(written_object([&](JsonWriter& json) { write_group(json, group); })));
-        }
-        return json_document(all);
+        return document_of_all(groups, management::write_group);
     }
     Rows rows{{"GROUP", "PLAN", "LIMITS"}};
     for (const auto& group : groups) {
