@@ -415,10 +415,13 @@ END
     $walk->('changeGroup', 400, 'PATCH', 'groups/none', { plan => 'free' });
     $walk->('changeGroup', 413, 'PATCH', 'groups/old', ' ' x 16385);
     $walk->('changeGroup', 415, 'PATCH', 'groups/old', { plan => 'free' }, %text);
+    is $walk->('resetGroup', 204, 'DELETE', 'groups/new/usage')->body, '', 'the counts of a group are reset';
+    $walk->('resetGroup', 404, 'DELETE', 'groups/nobody/usage');
+    $walk->('resetGroup', 400, 'DELETE', 'groups/new/usage?x=1');
     is $walk->('deleteGroup', 204, 'DELETE', 'groups/new')->body, '', 'a group is deleted';
     $walk->('deleteGroup', 404, 'DELETE', 'groups/new');
     $walk->('deleteGroup', 400, 'DELETE', 'groups/old?x=1');
-    is_deeply [map { $_->{action} } @{ $ask->('GET', 'audit?id=new')->json->{entries} }], ['set-group', 'delete-group'], 'the audit has both';
+    is_deeply [map { $_->{action} } @{ $ask->('GET', 'audit?id=new')->json->{entries} }], ['set-group', 'delete-group'], 'the audit has both: no table counts groups, so nothing was reset';
     my $member = $ask->('POST', 'keys', { plan => 'free', group => 'old' })->json;
     is $member->{group}, 'old', 'a key of the group';
     is_deeply [map { $_->{id} } @{ $walk->('listKeys', 200, 'GET', 'keys?group=old')->json->{keys} }], [$member->{id}], '… which the list of the group has';

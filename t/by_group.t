@@ -6,6 +6,7 @@ use lib 't/lib';
 use Command;
 use Gateway qw(wait_for_room);
 use Http;
+use JSON::PP ();
 use Load;
 use RedisCluster;
 use Test::More;
@@ -163,6 +164,51 @@ subtest 'what belongs to the id' => sub {
     is_deeply([map { $_->{id} } @{ $tollgate->json(qw(ban list)) }], ['k2'], '… in the list of bans');
     is($tollgate->run(qw(ban lift k2))->{status}, 0, '… and lifts it');
     becomes(sub { $gateway->get('/teams/', 'k2')->json->{code} }, 'rate_limit_exceeded', '… at once');
+    $gateway->nginx->stop;
+};
+
+subtest 'a group whose counts are reset' => sub {
+    my $gateway = start(teams => 'plan pro 400r/d; default pro;', lease => '');
+    $gateway->subscribed(1);
+    my $tollgate = tollgate($gateway);
+    my $load = sub { Load->run(servers => [$gateway->address], connections => 4, requests => 1000, token => $_[0], path => '/both/')->{status}{200} };
+    is($load->('k1'), 400, 'the limit of the group');
+    granted($gateway, 3, '/both/', 'k3');
+    is($tollgate->run(qw(group reset acme))->{status}, 0, 'its counts are reset');
+    is(of_group($gateway, 'acme'), 0, '… which Redis has no more');
+    becomes(sub { status_of($gateway, '/both/', 'k2') }, 200, '… and gateways as well');
+    is($load->('k1'), 399, 'it has its whole limit again');
+    becomes(sub { counted($gateway, '{acme}k1', 'api') }, 799, 'the counts of an id remain');
+    becomes(sub { of_group($gateway, 'globex') }, 3, '… and those of another group');
+    like($tollgate->run(qw(audit acme))->{out}, qr/ reset-group +acme /, 'the audit has it');
+    is($tollgate->run(qw(group reset nobody))->{status}, 3, 'a group that is not known');
+    import_id($gateway, 'k5', '--group', 'unknown');
+    granted($gateway, 1, '/teams/', 'k5');
+    is($tollgate->run(qw(group reset unknown))->{status}, 0, 'one without a record');
+    becomes(sub { of_group($gateway, 'unknown') }, 0, '… that has counts');
+    $gateway->redis->cmd('DEL', 't:plans');
+    like($tollgate->run(qw(group reset acme))->{err}, qr/it is not known which tables count the group/, 'without the tables of the gateways');
+    $gateway->nginx->stop;
+};
+
+subtest 'top of a group that has the name of an id' => sub {
+    my $gateway = start(teams => 'plan pro 100000r/d;');
+    import_id($gateway, 'acme');
+    my $tollgate = tollgate($gateway);
+    granted($gateway, 1, '/both/', $_) for 'k1', 'acme';
+    my $redis = $gateway->redis;
+    $redis->cmd('HSET', 't:ban:{acme}', strikes => 1, since => 5000);
+    $redis->cmd('CONFIG', 'RESETSTAT');
+    my $top = $tollgate->start(qw(top --count 1 --interval 3s --json));
+    wait_until('the first reading', sub { ($redis->cmd('INFO', 'commandstats') =~ /^cmdstat_hgetall:calls=(\d+)/m ? $1 : 0) >= 5 });
+    $redis->cmd('HINCRBY', counter(@$_[0, 1]), '86400.count', $_->[2]) for ['{acme}', 'teams:group', 8], ['{acme}k1', 'api', 8], ['{acme}', 'api', 3];
+    $redis->cmd('HSET', 't:ban:{acme}', strikes => 4);
+    waitpid $top->{pid}, 0;
+    open my $out, '<', $top->{files}{out}->filename or die $!;
+    my ($view) = map { JSON::PP->new->utf8->decode($_) } <$out>;
+    my %row = map { ("$_->{id} $_->{table}" => [$_->{plan}, defined $_->{refused_per_second} ? 1 : 0]) } @{ $view->{rows} };
+    is_deeply(\%row, { 'acme api' => ['free', 1], 'acme teams:group' => ['pro', 0], 'k1 api' => ['free', 0] },
+        'the group has its own plan, and the id its own refusals') or diag explain $view;
     $gateway->nginx->stop;
 };
 

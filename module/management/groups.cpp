@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "module/management/key_transactions.hpp"
+#include "module/quota/value_digest.hpp"
 
 namespace tollgate::management {
 
@@ -210,6 +211,21 @@ Task<Durability> delete_group(Caller caller, std::string group) {
         co_await remove(caller.database, caller.keys, transactions, group);
     };
     co_return co_await execute_durably(caller.database, remove_again);
+}
+
+Task<void> require_known_group(Database& database, const redis::Keys& keys, std::string group,
+                               CountingTables tables) {
+    std::vector<redis::Command> commands;
+    commands.push_back({"EXISTS", keys.group(group)});
+    for (const auto* table : tables.known) {
+        const auto value = ValueDigest::of_group();
+        commands.push_back({"EXISTS", keys.quota(group, table->name, value.suffix())});
+    }
+    const auto replies = co_await run_all(database, std::move(commands));
+    if (std::ranges::none_of(replies,
+                             [](const redis::Value& exists) { return exists.integer == 1; })) {
+        throw unknown_group(group);
+    }
 }
 
 void write_group(JsonWriter& json, const GroupRecord& group) {

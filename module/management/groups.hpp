@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "module/management/key_changes.hpp"
+#include "module/management/key_usage.hpp"
 #include "module/management/operations.hpp"
 #include "module/text/json_writer.hpp"
 
@@ -48,6 +49,12 @@ Task<Durability> change_group(Caller caller, std::string group, KeyChanges chang
 /// Removes the record of a group. Its ids keep the group. Throws OperationError with
 /// Reason::kUnknownGroup if it has none, after it has completed an interrupted removal.
 Task<Durability> delete_group(Caller caller, std::string group);
+
+/// Throws OperationError with Reason::kUnknownGroup unless the group has a record, or counts in one
+/// of the tables: a group without a record has their default plan. The tables must outlive the
+/// task.
+Task<void> require_known_group(Database& database, const redis::Keys& keys, std::string group,
+                               CountingTables tables);
 
 /// Writes the members of the JSON object of a group.
 void write_group(JsonWriter& json, const GroupRecord& group);

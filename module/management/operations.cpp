@@ -121,10 +121,10 @@ Task<Durability> revoke_keys(Caller caller, std::string id, AcceptsVersion condi
     co_return co_await execute_durably(caller.database, operation, revoke);
 }
 
-Task<Durability> reset_usage_of(Caller caller, std::string id, CountingTables tables) {
+Task<Durability> reset_usage_of(Caller caller, std::string id, CountingTables tables, UsageOf of) {
     const std::function<Task<void>(bool)> reset = [&](bool /*again*/) -> Task<void> {
-        auto entry = entry_of(caller, "reset", id);
-        co_await reset_usage(caller.database, caller.keys, std::move(entry), tables);
+        auto entry = entry_of(caller, of == UsageOf::kGroup ? "reset-group" : "reset", id);
+        co_await reset_usage(caller.database, caller.keys, std::move(entry), tables, of);
     };
     co_return co_await execute_durably(caller.database, reset);
 }

@@ -10,6 +10,7 @@
 #include "module/management/key_changes.hpp"
 #include "module/management/key_operation.hpp"
 #include "module/management/key_usage.hpp"
+#include "module/management/usage_reset.hpp"
 
 namespace tollgate::management {
 
@@ -103,8 +104,9 @@ Task<Durability> change_keys(Caller caller, std::string action, std::string id, 
 /// Removes an id, its keys, their last uses and its ban.
 Task<Durability> revoke_keys(Caller caller, std::string id, AcceptsVersion condition = {});
 
-/// Resets the counts of an id in these tables: see reset_usage().
-Task<Durability> reset_usage_of(Caller caller, std::string id, CountingTables tables);
+/// Resets the counts of an id or a group in these tables: see reset_usage().
+Task<Durability> reset_usage_of(Caller caller, std::string id, CountingTables tables,
+                                UsageOf of = UsageOf::kId);
 
 /// Removes the strikes and the ban of an id that exists.
 Task<Durability> lift_ban_of(Caller caller, std::string id);

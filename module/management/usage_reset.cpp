@@ -8,6 +8,7 @@
 #include "module/management/group_index.hpp"
 #include "module/management/key_transactions.hpp"
 #include "module/quota/period.hpp"
+#include "module/quota/value_digest.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::management {
@@ -52,12 +53,18 @@ std::vector<redis::Command> moving_of_day(const redis::Keys& keys, const redis::
     return commands;
 }
 
+/// The counters of an id or a group.
+struct Counters {
+    OwnerName owner;     ///< of a group: the group as an id without a group
+    ValueDigest value;   ///< of a group: ValueDigest::of_group()
+    std::string change;  ///< announces the change
+};
+
 Task<void> reset_table(Database& database, const redis::Keys& keys, KeyTransactions& transactions,
-                       const OwnerName& name_of_id, const PlanTable& table) {
+                       const Counters& counters, const PlanTable& table) {
     constexpr int kMostAttempts = 100;
-    const std::string& id = name_of_id.id;
-    const redis::Owner owner = name_of_id.owner();
-    const auto name = keys.quota(owner, table.name);
+    const redis::Owner owner = counters.owner.owner();
+    const auto name = keys.quota(owner, table.name, counters.value.suffix());
     for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
         Transaction read;
         read.commands = {{"HGETALL", name}, {"PTTL", keys.history(owner)}, {"TIME"}};
@@ -68,29 +75,38 @@ Task<void> reset_table(Database& database, const redis::Keys& keys, KeyTransacti
         reset.commands = moving_of_day(keys, owner, table, quota, replies.value()[1],
                                        time_of_reply(replies.value()[2]));
         reset.commands.push_back({"DEL", name});
-        reset.names = {id};
+        reset.names = {counters.change};
         const bool is_reset =
             co_await transactions.commit(std::move(reset), KeyTransactions::Audited::kYes);
         if (is_reset) {
             co_return;
         }
     }
-    throw OperationError(Reason::kConcurrentChange,
-                         "the counts of \"" + id + "\" change too fast: repeat the request");
+    throw OperationError(Reason::kConcurrentChange, "the counts of \"" + counters.owner.id +
+                                                        "\" change too fast: repeat the request");
 }
 
 }  // namespace
 
 Task<void> reset_usage(Database& database, const redis::Keys& keys, AuditEntry entry,
-                       CountingTables tables) {
-    const std::string id = entry.id;
+                       CountingTables tables, UsageOf of) {
+    const bool is_group = of == UsageOf::kGroup;
+    Counters counters{.owner = {.id = entry.id},
+                      .value = is_group ? ValueDigest::of_group() : ValueDigest(),
+                      .change = std::string(is_group ? redis::kChangeOfGroup : "") + entry.id};
     KeyTransactions transactions(database, keys, std::move(entry));
-    redis::Command recall{"PUBLISH", keys.events(), std::string(redis::kRecallOf) + id};
+    redis::Command recall{
+        "PUBLISH", keys.events(),
+        std::string(redis::kRecallOf).append(counters.owner.id).append(counters.value.suffix())};
     co_await run(database, std::move(recall));
     co_await wait(database, kRecallTime);
-    const auto owner = co_await owner_of(database, keys, id);
+    if (!is_group) {
+        counters.owner = co_await owner_of(database, keys, counters.change);
+    }
     for (const PlanTable* table : tables.known) {
-        co_await reset_table(database, keys, transactions, owner, *table);
+        if (table->by_group == is_group) {
+            co_await reset_table(database, keys, transactions, counters, *table);
+        }
     }
 }
 

@@ -340,6 +340,9 @@ void add_group_commands(CLI::App& app, CommandLine& line) {
     add_note(set, kGroupNote);
     add_group_command(group, "show", "Show the plan and the limits of a group", line, show_group);
     add_redis_command(group, "list", "List the groups that have a plan", line, list_groups);
+    add_note(
+        add_group_command(group, "reset", "Begin the windows of a group anew", line, reset_group),
+        kResetGroupNote);
     add_group_command(group, "delete", "Remove the plan and the limits of a group", line,
                       delete_group);
 }

@@ -12,6 +12,7 @@
 #include "module/cli/terminal/render.hpp"
 #include "module/management/groups.hpp"
 #include "module/management/key_reader.hpp"
+#include "module/management/operations.hpp"
 #include "module/management/plan_rules.hpp"
 
 namespace tollgate::cli {
@@ -75,6 +76,19 @@ void list_groups(RedisSession& session, const CommandLine& line) {
 
 void delete_group(RedisSession& session, const CommandLine& line) {
     warn_unless_kept(line.id, complete(management::delete_group(caller_for(session), line.id)));
+}
+
+void reset_group(RedisSession& session, const CommandLine& line) {
+    const auto tables = read_tables(session);
+    if (tables.empty()) {
+        throw Failure(ExitStatus::kRedis,
+                      without_tables(session, "it is not known which tables count the group"));
+    }
+    const auto counting = management::known_tables(tables);
+    complete(management::require_known_group(session, session.keys(), line.id, counting));
+    warn_unless_kept(line.id,
+                     complete(management::reset_usage_of(caller_for(session), line.id, counting,
+                                                         management::UsageOf::kGroup)));
 }
 
 }  // namespace tollgate::cli

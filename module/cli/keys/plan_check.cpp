@@ -65,6 +65,13 @@ std::optional<std::vector<PlanTable>> tables_to_check(RedisSession& session) {
     }
 }
 
+std::string without_tables(const RedisSession& session, std::string_view consequence) {
+    return std::string("no gateway has published its plan tables with the prefix \"")
+        .append(session.prefix())
+        .append("\": ")
+        .append(consequence);
+}
+
 std::vector<std::string> plan_problems(const std::vector<PlanTable>& all, const KeyRecord& record,
                                        management::PlanOf of) {
     const auto tables = management::tables_for(all, of);

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "module/cli/redis/redis_session.hpp"
@@ -14,8 +15,11 @@ namespace tollgate::cli {
 /// The plan tables that gateways have published with the prefix of the session. Throws Failure.
 std::vector<PlanTable> read_tables(RedisSession& session);
 
-/// The same, to check the plan of a key. If they cannot be read, warns and returns nothing: the
-/// user may not be permitted to.
+/// What to say if there are none: that, and the consequence.
+std::string without_tables(const RedisSession& session, std::string_view consequence);
+
+/// The same tables, to check the plan of a key. If they cannot be read, warns and returns nothing:
+/// the user may not be permitted to.
 std::optional<std::vector<PlanTable>> tables_to_check(RedisSession& session);
 
 /// What the gateways do not apply of a record as it is written: a plan that no table has, a

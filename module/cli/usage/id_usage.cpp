@@ -55,11 +55,6 @@ management::CountingTables search_tables(RedisSession& session, const std::strin
     return {.known = {}, .found = {found.begin(), found.end()}, .complete = is_complete};
 }
 
-std::string without_tables(const RedisSession& session, const std::string& consequence) {
-    return "no gateway has published its plan tables with the prefix \"" + session.prefix() +
-           "\": " + consequence;
-}
-
 /// The published plan tables. Warns if there are none: it is then not known which tables keep a
 /// history.
 std::vector<PlanTable> tables_with_history(RedisSession& session) {

@@ -10,6 +10,7 @@
 #include "module/management/admin/resources.hpp"
 #include "module/management/groups.hpp"
 #include "module/management/operation_error.hpp"
+#include "module/management/operations.hpp"
 #include "module/management/plan_rules.hpp"
 
 namespace tollgate::management {
@@ -51,6 +52,15 @@ Task<AdminResponse> delete_group_of(ResourceRequest request) {
     co_return with_durability({.status = 204}, durability);
 }
 
+Task<AdminResponse> end_group_usage(ResourceRequest request) {
+    CountingTables tables{.known = request.tables};
+    co_await require_known_group(request.database, request.keys, request.id, tables);
+    request.preconditions.require_without_version();
+    const auto durability =
+        co_await reset_usage_of(request.caller(), request.id, std::move(tables), UsageOf::kGroup);
+    co_return with_durability({.status = 204}, durability);
+}
+
 constexpr std::array kGroupParameters{
     kPageLimit,
     QueryParameter{"after"},
@@ -64,6 +74,7 @@ constexpr std::array kGroupEndpoints{
              .handle = change_group_of,
              .creates = true},
     Endpoint{"DELETE", "groups/{id}", "deleteGroup", delete_group_of},
+    Endpoint{"DELETE", "groups/{id}/usage", "resetGroup", end_group_usage},
 };
 
 }  // namespace
