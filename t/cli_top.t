@@ -105,6 +105,7 @@ subtest 'differences between two readings' => sub {
     $is->('banned/', 'refused_per_second', 1, 'the strike that caused a ban');
     like $row{'banned/'}{banned_until}, qr/^\d{4}-\d\d-\d\dT/, '… with its end';
     is $row{'both/api'}{name} . '/' . $row{'both/api'}{plan}, 'a name/gold', 'name and plan';
+    is $row{'both/search'}{plan}, 'gold', '… on each line of the id';
     is $row{'new/api'}{plan}, undef, '… where the key is known';
     is $view->{rows}[0]{id}, 'both', 'the busiest first';
 };

@@ -2,6 +2,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <ranges>
 #include <tuple>
 
 #include "module/cli/commands/commands.hpp"
@@ -150,27 +152,35 @@ std::vector<ActiveQuota> busiest(std::vector<ActiveQuota> active, Instant now,
     return active;
 }
 
-/// Reads the names and plans of the quotas on the screen.
+/// Reads the names and plans of the quotas on the screen. An id may have several.
 std::vector<TopRow> with_records(RedisSession& session, std::vector<ActiveQuota> active) {
     management::KeyReader reader(session, session.keys());
-    std::vector<std::string> ids;
+    std::map<std::string, KeyRecord> ids;
     std::vector<std::string> groups;
     for (const auto& quota : active) {
-        (quota.is_of_group ? groups : ids).push_back(quota.id);
+        if (quota.is_of_group) {
+            groups.push_back(quota.id);
+        } else {
+            ids.try_emplace(quota.id);
+        }
     }
-    const auto keys = complete(reader.keys_of(std::move(ids)));
-    const auto records =
+    std::vector<std::string> names;
+    std::ranges::copy(std::views::keys(ids), std::back_inserter(names));
+    for (auto& keys : complete(reader.keys_of(std::move(names)))) {
+        if (!keys.keys.empty()) {
+            ids[keys.id] = std::move(keys.keys.front().record);
+        }
+    }
+    const auto of_groups =
         complete(management::records_of_groups(session, session.keys(), std::move(groups)));
-    auto of_id = keys.begin();
-    auto of_group = records.begin();
+    auto of_group = of_groups.begin();
     std::vector<TopRow> rows;
     for (auto& quota : active) {
         KeyRecord record;
-        if (quota.is_of_group) {
-            const auto& stored = *of_group++;
-            record.plan = stored ? stored->plan : "";
-        } else if (const auto& stored = (of_id++)->keys; !stored.empty()) {
-            record = stored.front().record;
+        if (!quota.is_of_group) {
+            record = ids[quota.id];
+        } else if (const auto& stored = *of_group++) {
+            record.plan = stored->plan;
         }
         rows.push_back({.quota = std::move(quota), .record = std::move(record)});
     }
