@@ -27,9 +27,14 @@ my %config = (
         banning => { lease => 0, plans => { small => { rates => [[5, 2]] } }, ban => { after => 3, within => 4, for => 3, up_to => 6 } },
         poured  => { lease => 0, plans => { small => { bucket => [2, 3] } } },
         valued  => { lease => 0, by => '$arg_v', plans => { small => { rates => [[2, 2]] } } },
+        crews   => { lease => 0, by => 'group', plans => { squad => { rates => [[4, 2]] }, large => { rates => [[6, 2]] } } },
     },
-    locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'], k => ['poured'], v => ['valued'], x => ['api', 'valued'] },
-    ids => { k => { plan => 'small', alone => 1 }, slide => { plan => 'slide' }, month => { plan => 'month' }, b => { plan => 'small' } },
+    locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'], k => ['poured'], v => ['valued'], x => ['api', 'valued'], t => ['crews'], u => ['strict', 'crews'] },
+    ids => {
+        k => { plan => 'small', alone => 1 }, slide => { plan => 'slide' }, month => { plan => 'month' }, b => { plan => 'small' },
+        m1 => { plan => 'small', group => 'team' }, m2 => { plan => 'small', group => 'team' }, p => { plan => 'small', alone => 1, group => 'pair' },
+    },
+    groups => { team => { plan => 'squad' }, pair => { plan => 'squad' } },
     in_flight => { b => 3 },
 );
 
@@ -129,6 +134,15 @@ subtest 'safety' => sub {
     my @values = map { my $value = $_; requests([0.1, 0.2], loc => 'v', value => $value) } qw(u1 u2);
     right('as many for each value', [@values, requests([0.3, 0.4, 0.5], loc => 'v', value => '')]);
     wrong('one more for a value', qr/k in valued of u1, 2 per 2: 3 units/, [@values, requests([0.3], loc => 'x', value => 'u1')]);
+    my @team = (requests([0.1, 0.2], id => 'm1', loc => 't'), requests([0.3, 0.4], id => 'm2', loc => 'u'));
+    right('the limit of a group', [@team, requests([0.5, 0.6], id => 'k', loc => 't'), requests([0.5, 0.6], id => 'p', loc => 't')]);
+    wrong('one more for one of its ids', qr/team in crews, 4 per 2: 5 units/, [@team, requests([0.5], id => 'm2', loc => 't')]);
+    wrong('the limit of an id in it', qr/m2 in strict, 3 per 2: 4 units/, [requests([0.1, 0.2, 0.3, 0.4], id => 'm2', loc => 'u')]);
+    right('a group, alone in addition', [@team, requests([0.5, 0.6], id => 'm1', loc => 't', @alone), requests([0.5, 0.6], id => 'm2', loc => 't', @alone), fault(stop_redis => 0.45, 1.9)]);
+    wrong('... one more', qr/team in crews, 4 per 2: node 0 granted 5 units alone/, [@team, requests([0.5, 0.6, 0.7], id => 'm1', loc => 't', @alone), requests([0.5, 0.6], id => 'm2', loc => 't', @alone), fault(stop_redis => 0.45, 1.9)]);
+    my @larger = ([op => kind => 'group', id => 'team', node => 0, begin => 0, end => 0.05, status => 200, value => 'large'], @team);
+    right('another plan of a group', [@larger, requests([0.5, 0.6], id => 'm1', loc => 't')]);
+    wrong('... one more', qr/team in crews, 6 per 2: 7 units/, [@larger, requests([0.5, 0.6, 0.7], id => 'm1', loc => 't')]);
     wrong('a changed limit', qr/5 per 2: 6 units/, [requests([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), fault(change_limits => 0, 3, table => 'strict', plan => 'small', rates => [[5, 2], [9, 8]])]);
 };
 
@@ -171,6 +185,16 @@ subtest 'conservation' => sub {
     right('in a later day', [@round, requests([1, 2]), $counted->(1), [history => round => 1, id => 'k', 'strict:20000' => 1]]);
     right('values together', [@round, requests([1], loc => 'v', value => 'u1'), requests([2], loc => 'v', value => 'u2'), requests([3], loc => 'v', value => ''), $counted->(2, 'valued'),
         [quota => round => 1, id => 'k', table => 'valued:0123456789abcdef', '2.count' => 1]]);
+    my @team = (requests([1, 2], id => 'm1', loc => 'u'), requests([3], id => 'm2', loc => 't'));
+    my $of_team = sub { my ($units, %more) = @_; return [quota => round => 1, id => 'team', table => 'crews:group', 'month.count' => $units, 'month.number' => 700, %more] };
+    my @of_id = [quota => round => 1, id => 'm1', table => 'strict', '86400.count' => 2];
+    right('a group', [@round, @team, @of_id, $of_team->(3)]);
+    wrong('... one of its ids is not counted', qr/team in crews: 3 units were granted, Redis counted 2; at least 3/, [@round, @team, @of_id, $of_team->(2)]);
+    wrong('... a request of an id without a group is', qr/team in crews: 3 units were granted, Redis counted 4; at most 3/, [@round, @team, requests([4], loc => 't'), @of_id, $of_team->(4)]);
+    wrong('... only the group is counted', qr/m1 in strict: 2 units were granted, Redis counted 0/, [@round, @team, $of_team->(3)]);
+    my @rounds = (@round, [round => number => 2, begin => 10, quiet => 19, end => 20, faults => 0], @team, @of_id, $of_team->(3), [quota => round => 2, id => 'm1', table => 'strict', '86400.count' => 2]);
+    wrong('... less than before', qr/round 2, team in crews: 0 units were granted, Redis counted -2/, [@rounds, $of_team->(1, round => 2)]);
+    right('... of another month', [@rounds, $of_team->(1, round => 2, 'month.number' => 701)]);
     wrong('an empty value', qr/k in valued: 0 units were granted, Redis counted 1/, [@round, requests([3], loc => 'v', value => ''), $counted->(1, 'valued')]);
     wrong('a table of two', qr/k in strict: 1 units were granted, Redis counted 0/, [@round, requests([1], loc => 'b'), $counted->(1, 'api')]);
     my @second = ([round => number => 2, begin => 10, quiet => 19, end => 20, faults => 0]);
@@ -219,6 +243,9 @@ subtest 'atomicity' => sub {
     right('an answer without Redis', [@first, [req => begin => 0.2, status => 503], [req => begin => 0.3, $rl->(0, 2)]]);
     right('a fault', [@first, [req => begin => 0.3, $rl->(0, 2)], fault(kill_redis => 0.2, 0.21)]);
     my @both = map { $_ =~ s/^/"api-small-2";r=19;t=1, /r } { $rl->(2, 4) }->{rl}, { $rl->(2, 4) }->{rl};
+    my $of_group = sub { return (id => 'p', loc => 'u', rl => join ', ', map { qq("$_->[0]";r=$_->[1];t=1) } ['strict-small-2', $_[0]], ['strict-small-8', $_[1]], ['crews-squad-2', $_[2]]) };
+    right('an id and its group', [[req => begin => 0.1, $of_group->(2, 4, 3)], [req => begin => 0.2, $of_group->(1, 3, 2)]]);
+    wrong('the group does not count', qr/p in crews, window of 2 s: 3 remained, then 3/, [[req => begin => 0.1, $of_group->(2, 4, 3)], [req => begin => 0.2, $of_group->(1, 3, 3)]]);
     wrong('a table of two does not count', qr/in strict, window of 2 s: 2 remained, then 2/, [[req => begin => 0.1, loc => 'b', rl => $both[0]], [req => begin => 0.2, loc => 'b', rl => $both[1]]]);
 };
 
@@ -264,6 +291,15 @@ subtest 'revocations and bans' => sub {
     wrong('long after a fault', qr/granted 9\.\d+ s after/, [@revoked, requests([10.5]), fault(cut => 0.9, 0.9)]);
     right('not acknowledged', [[@{ $revoked[0] }, status => 503], requests([1.4])]);
     right('enabled again', [[@{ $revoked[0] }, kind => 'disable'], [op => kind => 'enable', id => 'k', begin => 1.2, end => 1.3, status => 200, node => 0], requests([1.6])]);
+
+    my @changed = [op => kind => 'group', id => 'team', node => 1, begin => 1, end => 1.1, status => 200, value => 'large'];
+    my $shows = sub { my ($begin, $plan, %more) = @_; return [req => begin => $begin, id => 'm2', loc => 't', rl => qq("$plan-2-seconds";r=1;t=1), %more] };
+    right('another plan of a group', [@changed, $shows->(0.5, 'squad'), $shows->(1.2, 'squad'), $shows->(1.4, 'large')]);
+    wrong('... that does not apply after 200 ms', qr/team: another plan applies 0\.300 s after large was acknowledged/, [@changed, $shows->(1.4, 'crews-squad')]);
+    wrong('... and refuses', qr/another plan applies/, [@changed, $shows->(1.4, 'squad', status => 429)]);
+    right('... of another group', [@changed, $shows->(1.4, 'squad', id => 'p')]);
+    right('... in a fault', [@changed, $shows->(1.4, 'squad'), fault(cut => 0.9, 0.9)]);
+    right('... changed again', [@changed, [@{ $changed[0] }, begin => 1.35, end => 1.5, value => 'squad'], $shows->(1.4, 'squad')]);
 
     my %n = (id => 'b', loc => 'n');
     my @ban = ((map { [req => begin => $_, status => 429, %n] } 0.1, 0.2), [req => begin => 0.3, status => 429, code => 'api_key_banned', retry => 3, %n]);
@@ -338,6 +374,11 @@ subtest 'no wrong refusal' => sub {
     right('... for a higher cost', [@poured, [req => begin => 0.85, status => 429, loc => 'k', cost => 2]]);
     wrong('429 of a full bucket', qr/at least 3\.0 tokens/, [@poured, [req => begin => 2.5, status => 429, loc => 'k', cost => 3]]);
     my @valued = map { my $value = $_; requests([0.1, 0.2], loc => 'v', value => $value) } qw(u1);
+    my @team = (requests([0.1, 0.2], id => 'm1', loc => 't'), requests([0.3, 0.4], id => 'm2', loc => 't'));
+    my $of_team = sub { [req => begin => 0.5, id => $_[0], status => 429, loc => 't', reset => $zero + 2, retry => 2] };
+    right('429 of a group that another id has used', [@team, $of_team->('m1')]);
+    wrong('... that has a unit left', qr/team in crews, window of 2: at most 3\.0 of 4/, [@team[0 .. 2], $of_team->('m1')]);
+    wrong('... of another group', qr/pair in crews, window of 2: at most 0\.0 of 4/, [@team, $of_team->('p')]);
     right('429 of a value', [@valued, [req => begin => 0.4, status => 429, loc => 'v', value => 'u1', reset => $zero + 2, retry => 2]]);
     wrong('... of another one', qr/valued of u2, window of 2: at most 0\.0 of 2/, [@valued, [req => begin => 0.4, status => 429, loc => 'v', value => 'u2', reset => $zero + 2, retry => 2]]);
     my @places = (id => 'b', loc => 'n');
@@ -435,6 +476,9 @@ subtest 'acknowledged operations' => sub {
     right('a revocation that may not have happened', [$op->(issue => 1), $op->(revoke => 2, status => 0), @key]);
     wrong('another plan', qr/plan is small, but plan was acknowledged/, [$op->(issue => 1), $op->(plan => 2, value => 'wide'), @key]);
     wrong('disabled and active', qr/state is active, but disable/, [$op->(issue => 1), $op->(disable => 2), @key]);
+    my @group = $op->(group => 1, id => 'team', value => 'large');
+    right('the plan of a group', [@group, @key, [key => id => 'team', plan => 'large']]);
+    wrong('... is another one', qr/team: plan is squad, but group was acknowledged/, [@group, @key, [key => id => 'team', plan => 'squad']]);
     right('enabled', [$op->(issue => 1), $op->(disable => 2), $op->(enable => 3), @key]);
     right('a failover may undo it', [$op->(issue => 1), $op->(disable => 2, durability => 'unconfirmed'), @key]);
 };

@@ -1,10 +1,11 @@
 package Verify::Manager;
 
 # A program that manages keys, in a separate process: it issues keys, uses them at all nodes, changes, disables and
-# revokes them through tollgate_admin, and checks at once what the nodes do. Every operation (`op`) and every request
-# (`req`) is written to the history.
+# revokes them through tollgate_admin, and checks at once what the nodes do. It also changes the plan of a group. Every
+# operation (`op`) and every request (`req`) is written to the history.
 #
-#   my $manager = Verify::Manager->start(part => …, seed => …, nodes => [@addresses], token => $of_the_admin);
+#   my $manager = Verify::Manager->start(part => …, seed => …, nodes => [@addresses], token => $of_the_admin,
+#       group => 'team2', plans => ['troop', 'host']);
 #   $manager->pause, $manager->resume
 
 use strict;
@@ -50,6 +51,10 @@ sub _life {
     my $random = $self->{random};
     my $id = sprintf 'life-%s-%d', substr(sha256_hex($self->{seed}), 0, 4), ++$self->{number};
     my $token = "their-$id";
+    if ($random->chance(0.6)) {
+        my $plan = $random->one_of(@{ $self->{plans} });
+        $self->_operate(group => $self->{group}, 'PATCH', "groups/$self->{group}", { plan => $plan }, $plan);
+    }
     $self->_use($id, $token, 2) if $random->chance(0.5);    # nodes know now that there is no such key
     $self->_operate(issue => $id, 'POST', 'keys', { id => $id, plan => 'small', digest => sha256_hex($token) }) or return;
     $self->_use($id, $token, 6);

@@ -7,7 +7,15 @@ package Verify::Model;
 #                                               #   has, with the highest and lowest limit in this time
 #   $model->bucket($id, $table)               # { rate (tokens a second), burst } of the plan of an id that keeps its plan
 #   $model->tables($request)                  # in which it is counted
-#   $model->counter($table, $request)         # the name of its counter: each value of a table with `by` has one
+#   $model->owners                            # whose counters there are: the ids, and the groups
+#   $model->requests($owner)                  # of the id, or of all ids of the group
+#   $model->tables_of($owner)                 # in which it has counters: a table counts either ids or groups
+#   $model->owner($table, $id)                # whose counter has the requests of this id: wherever an id is expected with a
+#                                             #   table, its group is accepted, too
+#   $model->group($id)                        # undef: none
+#   $model->members($owner)                   # the number of ids that share its counters
+#   $model->counter($table, $request)         # the name of its counter: each value of a table with `by=$arg_v` has one
+#   $model->held($table, $owner, $limit)      # the most units that nodes hold of a window with this limit
 #   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time; without
 #                                               #   those that change nothing by themselves
 #   $model->may_lack_redis($request)            # whether its node may have been without Redis
@@ -51,7 +59,8 @@ sub new {
     # A full zone changes nothing that a client sees, as long as Redis answers.
     $self->{faults} = [grep { $_->{kind} ne 'fill_zone' } $history->of('fault')];
     $self->{stalls} = [_stalls($history)];
-    for my $op ($history->of('op')) { push @{ $self->{plans}{ $op->{id} } }, $op->{value} if $op->{kind} eq 'plan' }
+    for my $op ($history->of('op')) { push @{ $self->{plans}{ $op->{id} } }, $op->{value} if $op->{kind} =~ /^(?:plan|group)$/ }
+    for my $id (grep { defined $self->group($_) } $history->ids) { push @{ $self->{of_group}{ $self->group($id) } }, $id }
     return $self;
 }
 
@@ -70,18 +79,53 @@ sub _stalls {
 
 sub history { $_[0]{history} }
 sub config  { $_[0]{config} }
-# An empty value is not counted.
+
+sub group { my ($self, $id) = @_; return ($self->{config}{ids}{$id} // {})->{group} }
+sub _by    { my ($self, $table) = @_; return $self->{config}{tables}{$table}{by} // 'id' }
+
+# An empty value is not counted, and a table of groups does not count an id without one.
 sub tables {
     my ($self, $request) = @_;
-    my $tables = $self->{config}{tables};
-    return grep { !$tables->{$_}{by} || length($request->{value} // '') } @{ $self->{config}{locations}{ $request->{loc} } // [] };
+    return grep {
+        my $by = $self->_by($_);
+        $by eq 'id' || ($by eq 'group' ? defined $self->group($request->{id}) : length($request->{value} // ''))
+    } @{ $self->{config}{locations}{ $request->{loc} } // [] };
 }
 
-sub counter { my ($self, $table, $request) = @_; return $self->{config}{tables}{$table}{by} ? "$table of $request->{value}" : $table }
+sub owners { my ($self) = @_; return ((grep { $_ ne '-' } $self->{history}->ids), sort keys %{ $self->{of_group} // {} }) }
+
+sub owner { my ($self, $table, $id) = @_; return $self->_by($table) eq 'group' ? $self->group($id) // $id : $id }
+
+sub requests {
+    my ($self, $owner) = @_;
+    my $ids = $self->{of_group}{$owner} or return $self->{history}->requests($owner);
+    return @{ $self->{of_owner}{$owner} //= [sort { $a->{begin} <=> $b->{begin} } map { $self->{history}->requests($_) } @$ids] };
+}
+
+sub tables_of {
+    my ($self, $owner) = @_;
+    my $is_group = $self->{of_group}{$owner} ? 1 : 0;
+    return grep { ($self->_by($_) eq 'group' ? 1 : 0) == $is_group } sort keys %{ $self->{config}{tables} };
+}
+
+sub members { my ($self, $owner) = @_; return scalar @{ $self->{of_group}{$owner} // [$owner] } }
+
+sub counter {
+    my ($self, $table, $request) = @_;
+    my $name = $self->owner($table, $request->{id}) . " in $table";
+    return $self->_by($table) =~ /^(?:id|group)$/ ? $name : "$name of $request->{value}";
+}
+
+# Redis leases an eighth of what is left at most: to each node, and of a group for each of its ids.
+sub held {
+    my ($self, $table, $owner, $limit) = @_;
+    return 0 unless $self->is_leased($table);
+    return $limit * ($self->members($owner) == 1 ? $self->nodes / 8 : 1 - (7 / 8)**($self->nodes * $self->members($owner)));
+}
 
 sub bucket {
     my ($self, $id, $table) = @_;
-    my ($plan, @others) = $self->plans($id);
+    my ($plan, @others) = $self->plans($self->owner($table, $id));
     my $bucket = ($self->{config}{tables}{$table}{plans}{$plan} // {})->{bucket};
     return $bucket && !@others ? { rate => $bucket->[0], burst => $bucket->[1] } : undef;
 }
@@ -90,13 +134,14 @@ sub is_leased { my ($self, $table) = @_; return $self->{config}{tables}{$table}{
 sub nodes   { $_[0]{config}{nodes} // 3 }
 
 sub plans {
-    my ($self, $id) = @_;
-    return uniq(($self->{config}{ids}{$id} // {})->{plan} // 'small', @{ $self->{plans}{$id} // [] });
+    my ($self, $owner) = @_;
+    my $of = $self->{config}{ids}{$owner} // ($self->{config}{groups} // {})->{$owner} // {};
+    return uniq($of->{plan} // 'small', @{ $self->{plans}{$owner} // [] });
 }
 
 sub limits {
     my ($self, $id, $table, $from, $to) = @_;
-    my @plans = $self->plans($id);
+    my @plans = $self->plans($self->owner($table, $id));
     my (%rates, %known);
     for my $name (@plans) {
         my $plan = $self->{config}{tables}{$table}{plans}{$name} or next;
@@ -215,7 +260,8 @@ sub most  { my ($request) = @_; return max($request->{cost}, units($request)) }
 
 sub grants {
     my ($self, $id, $table) = @_;
-    return grep { my $request = $_; $request->{status} == 200 && $request->{cost} > 0 && first { $_ eq $table } $self->tables($request) } $self->{history}->requests($id);
+    return grep { my $request = $_; $request->{status} == 200 && $request->{cost} > 0 && first { $_ eq $table } $self->tables($request) }
+        $self->requests($self->owner($table, $id));
 }
 
 sub _number {

@@ -9,7 +9,8 @@ package Verify::Workload;
 #                                               #   and { bucket => [10, 20] }: tokens a second, burst
 #   $workload->{locations}{b}                   # ['api', 'strict']
 #   $workload->{upstream}{u}                    # of locations with an upstream: the parameters of tollgate_cost
-#   $workload->{ids}{hot1}                      # { plan => 'small', role => 'hot', alone => 0 }
+#   $workload->{ids}{hot1}                      # { plan => 'small', role => 'hot', alone => 0, group => undef }
+#   $workload->{groups}{team1}                  # { plan => 'squad' }: of tables with by => 'group'
 #   $workload->in_flight                        # the ids with this limit: { flight1 => 1, … }
 #   $workload->{on_failure}, {timeout}          # of tollgate_redis; seconds
 #   $workload->{zones}                          # the sizes of tollgate_zone that nodes have, the first one at the start
@@ -81,11 +82,30 @@ sub new {
             # No plan with a bucket has leases.
             poured  => { lease => 0, plans => { pour => { bucket => [10, 20] } } },
             valued  => { lease => 1, by => '$arg_v', plans => { wide => { rates => [[10, 2], [32, 8]] } } },
+            # Two windows, and no history: Redis decides such requests on a path of their own. The month shows what was
+            # counted.
+            teams => {
+                lease => 1, by => 'group',
+                plans => {
+                    squad => { rates => [[30, 2], [1_000_000, 'month']] },
+                    # So large that nodes have leases and workers slices. A program changes the plan of a group to and fro.
+                    troop => { rates => [[1200, 30], [1_000_000, 'month']] },
+                    host  => { rates => [[1500, 30], [1_000_000, 'month']] },
+                },
+            },
+            crews => {
+                lease => 0, by => 'group',
+                plans => {
+                    squad => { rates => [[18, 2], [64, 8], [1_000_000, 'month']] },
+                    pair  => { rates => [[8, 2], [28, 8], [1_000_000, 'month']] },
+                },
+            },
             pooled  => { lease => 1, plans => { meter => { rates => [[240, 2], [4000, 30]] } } },
         },
         locations => {
             a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'], w => ['watching'], l => ['leading'],
             f => ['flying'], m => ['metered'], p => ['pooled'], k => ['poured'], j => ['api', 'poured'], v => ['valued'], x => ['api', 'valued'],
+            g => ['api', 'teams'], h => ['teams'], t => ['strict', 'crews'],
         },
         upstream => { f => '', map { ($_ => 'settle=$upstream_http_x_used') } qw(m p) },
     }, $class;
@@ -119,7 +139,15 @@ sub new {
         pour3 => { plan => 'pour', role => 'solo', alone => 1, loc => 'k' },
         value1 => { plan => 'wide', role => 'value', loc => 'x' },
         value2 => { plan => 'wide', role => 'value', loc => 'v' },
+        # A group with a limit that its ids reach together; one of them also reaches its own.
+        member1 => { plan => 'small', role => 'member', loc => 'g', group => 'team1' },
+        member2 => { plan => 'wide',  role => 'member', loc => 'h', group => 'team1' },
+        member3 => { plan => 'wide',  role => 'member', loc => 't', group => 'team1' },
+        (map { ("busy$_" => { plan => 'rush', role => 'busy', loc => 'h', group => 'team2' }) } 1 .. 2),
+        # The only id of its group.
+        pair1 => { plan => 'small', role => 'solo', alone => 1, loc => 't', group => 'team3' },
     };
+    $self->{groups} = { team1 => { plan => 'squad' }, team2 => { plan => 'troop' }, team3 => { plan => 'pair' } };
     # In a small zone, the crowd evicts other keys, and is evicted.
     my $is_small = $options{small_zone} // $random->chance(0.4);
     $self->{zones} = $is_small ? [qw(128k 160k 192k)] : [qw(1m 1536k 2m)];
@@ -152,6 +180,8 @@ sub lanes {
         elsif ($role eq 'ample') { push @lanes, map { { %lane, locations => ['m'], gap => 0.1, holds => [0.2, 0.8], costs => [40], uses => [0, 5, 10, ''], leaves => 0.1 } } 1 .. 4 }
         elsif ($role eq 'pour')  { push @lanes, map { { %lane, locations => [$self->{ids}{$id}{loc}, 'k'], gap => 0.15, costs => [1, 1, 1, 0, 5], burst => 8 } } 1 .. 3 }
         elsif ($role eq 'value') { push @lanes, map { { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.12, costs => [1, 1, 1, 0, 3], values => ['', qw(u1 u1 u1 u2 u2), "u$_"] } } 3 .. 5 }
+        elsif ($role eq 'member') { push @lanes, map { { %lane, locations => [qw(g h t)], gap => 0.18, costs => $costs } } 1 .. 2 }
+        elsif ($role eq 'busy')  { push @lanes, map { { %lane, locations => [qw(h h g)], gap => 0.04, stays => 2 } } 1 .. 2 }
         elsif ($role eq 'pool')  { push @lanes, map { { %lane, locations => ['p'], gap => 0.08, holds => [0, 0.1], costs => [3, 10], uses => [0, 2, 3, 12, ''] } } 1 .. 4 }
     }
     push @lanes, map { { %$_, costs => [1] } }
@@ -201,7 +231,8 @@ sub tables_text {
         }
         if (my $ban = $table->{ban}) { $text .= "    ban after=$ban->{after} within=$ban->{within}s for=$ban->{for}s up_to=$ban->{up_to}s;\n" }
         $text .= '    anonymous ' . join(' ', map { "$_->[0]r/$_->[1]s" } @{ $table->{anonymous} }) . ";\n" if $table->{anonymous};
-        $text .= "    history 3d;\n}\n";
+        $text .= "    history 3d;\n" unless ($table->{by} // '') eq 'group';    # a group has none
+        $text .= "}\n";
     }
     return $text;
 }
@@ -209,7 +240,7 @@ sub tables_text {
 # What the history's `config` record contains.
 sub config {
     my ($self) = @_;
-    return { in_flight => $self->in_flight, map { $_ => $self->{$_} } qw(seed deployment tls small_zone nodes workers timeout key_cache on_failure tables locations ids) };
+    return { in_flight => $self->in_flight, map { $_ => $self->{$_} } qw(seed deployment tls small_zone nodes workers timeout key_cache on_failure tables locations ids groups) };
 }
 
 1;

@@ -1,6 +1,7 @@
 package Verify::Property::Acknowledged;
 
-# An operation that was acknowledged is never undone: the records in Redis at the end are what the last operations made.
+# An operation that was acknowledged is never undone: the records of keys and groups in Redis at the end are what the last
+# operations made.
 #
 # An operation that was not acknowledged may have been executed or not. One with the field Tollgate-Durability may be
 # undone by a failover.
@@ -22,6 +23,7 @@ sub check {
                   $kind eq 'issue'   ? (exists => 1, state => 'active', plan => 'small')
                 : $kind eq 'revoke'  ? (exists => 0)
                 : $kind eq 'plan'    ? (plan => $operation->{value})
+                : $kind eq 'group'   ? (exists => 1, plan => $operation->{value})
                 : $kind eq 'disable' ? (state => 'disabled')
                 :                      (state => 'active');
             my $is_certain = $operation->{status} =~ /^2/ && !$operation->{durability};

@@ -2,8 +2,8 @@ package Verify::Property::Conservation;
 
 # Redis has counted what was granted, and nothing else, once a round has settled.
 #
-# Each table keeps a history, so Redis counts a day for every plan. What the day of an id grew by in a round is what the
-# round granted. An answer that never came counts as 0, as its cost or as what the request has used. Without faults, there
+# Each table of ids keeps a history, so Redis counts a day for every plan; each plan of a group has a month. What the day of
+# an id or the month of a group grew by in a round is what the round granted. An answer that never came counts as 0, as its cost or as what the request has used. Without faults, there
 # is no other difference.
 #
 #   counted, not granted (module/README.md): the calls whose reply was lost: their requests were answered 503 or
@@ -18,11 +18,16 @@ use List::Util qw(max min sum0);
 use POSIX      qw(ceil);
 use Verify::Model qw(evidence least most units);
 
-# The units of an id that Redis has counted in a table by the end of a round.
+# The units of an id or a group that Redis has counted in a table by the end of a round, and the month of a group.
 sub counted {
     my ($history) = @_;
     my %counted;
-    for my $quota ($history->of('quota')) { $counted{ $quota->{round} }{ $quota->{id} }{ $quota->{table} } += $quota->{'86400.count'} // 0 }
+    for my $quota ($history->of('quota')) {
+        my ($table, $of_group) = $quota->{table} =~ /^(.*?)(:group)?$/;
+        my $of_owner = $counted{ $quota->{round} }{ $quota->{id} } //= {};
+        $of_owner->{$table} += $quota->{ $of_group ? 'month.count' : '86400.count' } // 0;
+        $of_owner->{"month of $table"} = $quota->{'month.number'} if $of_group;
+    }
     for my $past ($history->of('history')) {
         for my $field (grep { /:/ } keys %$past) {
             my ($table) = $field =~ /^(.*):\d+$/;
@@ -39,13 +44,15 @@ sub check {
     my (@violations, $last);
     for my $round ($history->rounds) {
         my $here = $counted->{ $round->{number} } // {};
-        for my $id (grep { $_ ne '-' } $history->ids) {
-            my @requests = grep { $_->{begin} >= $round->{begin} && $_->{begin} <= $round->{end} } $history->requests($id);
-            for my $table (sort keys %{ $model->config->{tables} }) {
+        for my $owner ($model->owners) {
+            my @requests = grep { $_->{begin} >= $round->{begin} && $_->{begin} <= $round->{end} } $model->requests($owner);
+            for my $table ($model->tables_of($owner)) {
                 my @of_table = grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } @requests;
-                my $before = $last ? $last->{$id}{$table} // 0 : 0;
-                my $now = $here->{$id}{$table} // 0;
-                push @violations, _check_round($model, $round, $id, $table, $before, $now, @of_table) if @of_table || $now != $before;
+                my $before = $last ? $last->{$owner}{$table} // 0 : 0;
+                my $now = $here->{$owner}{$table} // 0;
+                my ($month_before, $month) = map { $_->{$owner}{"month of $table"} } $last // {}, $here;
+                next if defined $month_before && defined $month && $month != $month_before;
+                push @violations, _check_round($model, $round, $owner, $table, $before, $now, @of_table) if @of_table || $now != $before;
             }
         }
         $last = $here;
@@ -111,19 +118,20 @@ sub _counted_only {
     return 0 unless @$faults || @without_reply;
     my $units = sum0(map { $_->{cost} } @without_reply);
     return $units unless $model->is_leased($table);
-    # A lease is at most an eighth of what remains of the smallest window.
+    # A lease is at most an eighth of what remains of the smallest window. Each id of a group leases units of it.
     my @limits = map { $_->{most} } $model->limits($id, $table, $requests->[0] ? ($requests->[0]{begin}, $requests->[-1]{end}) : (0, 0));
     my $lease = @limits ? ceil(min(@limits) / 8) : 0;
+    my $leases = $lease * $model->members($id);
     my ($nodes, $workers) = ($model->nodes, $model->config->{workers} // 2);
     $units += sum0(map { $_->{cost} - least($_) } grep { _may_be_in_lost_lease($_, @$faults) } @$requests);
     $units += $lease * grep { !$model->faults_of($_->{node}, $_->{begin}, $_->{end}, 'outage') } @without_reply;
     for my $fault (@$faults) {
         my $kind = $fault->{kind};
         # A worker perhaps has a call under way. Each worker of a node also has a slice, and the node holds a lease.
-        if ($kind eq 'kill_worker') { $units += $lease }
-        elsif ($kind eq 'kill_node') { $units += (1 + 2 * $workers) * $lease }
+        if ($kind eq 'kill_worker') { $units += $leases }
+        elsif ($kind eq 'kill_node') { $units += (1 + 2 * $workers) * $leases }
         # The old workers return what they have, if Redis is reachable.
-        elsif ($kind =~ /^(?:resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $lease if $model->faults_of($fault->{node}, $fault->{begin}, $fault->{end}, 'outage') }
+        elsif ($kind =~ /^(?:resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $leases if $model->faults_of($fault->{node}, $fault->{begin}, $fault->{end}, 'outage') }
         elsif ($kind =~ $harmless) { }
         else {
             # A worker has one call under way for an id; a call that is lost ends at `timeout`, or when the connection
@@ -132,7 +140,7 @@ sub _counted_only {
             $lasts = min($lasts, $fault->{value}) if $kind eq 'mute';
             $lasts = 0.05 if $kind eq 'truncate';
             my $calls = 1 + ceil(($fault->{end} - $fault->{begin}) / max($lasts, 0.05));
-            $units += ($kind =~ /^(?:delay|hold|refuse|mute|truncate|cut)$/ ? 1 : $nodes) * $workers * $calls * $lease;
+            $units += ($kind =~ /^(?:delay|hold|refuse|mute|truncate|cut)$/ ? 1 : $nodes) * $workers * $calls * $leases;
         }
     }
     return $units;

@@ -1,6 +1,7 @@
 package Verify::Property::Endings;
 
-# A key that was disabled or revoked is refused within 200 ms at every node, and a ban begins at every node within 200 ms.
+# A key that was disabled or revoked is refused within 200 ms at every node, a ban begins at every node within 200 ms, and a
+# group has the limits of its new plan at every node within 200 ms.
 #
 # The 200 ms hold while the nodes are subscribed. After a fault, a node notices a change when it is subscribed again, so
 # the bound is the end of the fault and its recovery. Time in which the machine stood still does not count. A ban begins
@@ -19,32 +20,49 @@ my $announced = 0.2;
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
-    return (_check_ends($model), _check_bans($model));
+    return (_check_ends($model), _check_groups($model), _check_bans($model));
 }
 
 sub _check_ends {
     my ($model) = @_;
-    my $history = $model->history;
-    my (%operations, @violations);
-    push @{ $operations{ $_->{id} } }, $_ for $history->of('op');
+    return map { evidence(sprintf('%s: granted %.3f s after the end of its key was acknowledged', $_->[0]{id}, $_->[1]{begin} - $_->[0]{end}), $_->[2], $_->[1]) }
+        _late($model, qr/^(?:disable|revoke)$/, sub { my ($end, $request) = @_; return $request->{status} == 200 });
+}
+
+# A response shows the plan of each window: "PLAN-PERIOD", or "TABLE-PLAN-PERIOD".
+sub _check_groups {
+    my ($model) = @_;
+    my $shows_another = sub {
+        my ($change, $request) = @_;
+        return grep { $_ ne $change->{value} && ($request->{rl} // '') =~ /"(?:\w+-)?\Q$_\E-[\w-]+"/ } $model->plans($change->{id});
+    };
+    return map { evidence(sprintf('%s: another plan applies %.3f s after %s was acknowledged', $_->[0]{id}, $_->[1]{begin} - $_->[0]{end}, $_->[0]{value}), $_->[2], $_->[1]) }
+        _late($model, qr/^group$/, $shows_another);
+}
+
+# The operations of these kinds of which a request certainly should have seen the effect, and did not: the operation, the
+# request, and the operation as evidence.
+sub _late {
+    my ($model, $kinds, $is_without_effect) = @_;
+    my (%operations, @late);
+    push @{ $operations{ $_->{id} } }, $_ for $model->history->of('op');
     for my $id (sort keys %operations) {
         my @operations = @{ $operations{$id} };
         for my $i (0 .. $#operations) {
             my $end = $operations[$i];
-            next unless $end->{kind} =~ /^(?:disable|revoke)$/ && $end->{status} =~ /^2/ && !$end->{durability};
+            next unless $end->{kind} =~ $kinds && $end->{status} =~ /^2/ && !$end->{durability};
             my $next = $i < $#operations ? $operations[ $i + 1 ]{begin} : 9**99;
             my @faults = $model->faults($end->{begin} - 1, $end->{end} + $announced);
             next if grep { $_->{kind} =~ /^(?:kill_master|stop_master|fail_over)$/ } $model->faults($end->{begin} - 10, $end->{end} + 10);
-            for my $request ($history->requests($id)) {
-                next if $request->{begin} <= $end->{end} + $announced || $request->{begin} >= $next || $request->{status} != 200;
+            for my $request ($model->requests($id)) {
+                next if $request->{begin} <= $end->{end} + $announced || $request->{begin} >= $next || !$is_without_effect->($end, $request);
                 my $bound = max($end->{end} + $announced, map { $_->{end} + $Verify::Model::recovery } @faults, $model->faults($end->{end}, $request->{begin}));
                 $bound += $model->stalled($end->{begin}, $request->{begin});
-                push @violations, evidence(sprintf('%s: granted %.3f s after the end of its key was acknowledged', $id, $request->{begin} - $end->{end}),
-                    "operation $end->{kind} $end->{begin}..$end->{end} at node $end->{node}", $request) if $request->{begin} > $bound;
+                push @late, [$end, $request, "operation $end->{kind} $end->{begin}..$end->{end} at node $end->{node}"] if $request->{begin} > $bound;
             }
         }
     }
-    return @violations;
+    return @late;
 }
 
 sub _is_banned { return ($_[0]{code} // '') eq 'api_key_banned' }

@@ -64,17 +64,19 @@ sub _check_refusals {
     my @violations;
     for my $id (grep { $model->config->{ids}{$_} } $history->ids) {
         my @requests = $history->requests($id);
-        my %possible;    # by counter and period: units that may have been counted in a window, sorted by time
-        for my $request (@requests) {
+        # By counter and period: units that may have been counted in a window, sorted by time. Other ids of the group may
+        # have used them.
+        my %possible;
+        for my $request ($model->requests($model->group($id) // $id)) {
             next unless $request->{cost} && (!$request->{status} || $request->{status} == 200);
             $request->{most} = most($request);
             for my $table ($model->tables($request)) {
                 my $counter = $possible{ $model->counter($table, $request) } //= {};
-                for my $rate ($model->limits($id, $table, $request->{begin}, $request->{end})) {
+                for my $rate ($model->limits($request->{id}, $table, $request->{begin}, $request->{end})) {
                     my ($first, $last) = $model->windows($rate, $request);
                     push @{ $counter->{ $rate->{period} }{$_} }, $request for $first .. $last;
                 }
-                push @{ $counter->{bucket}{ int $request->{begin} } }, $request if $model->bucket($id, $table);
+                push @{ $counter->{bucket}{ int $request->{begin} } }, $request if $model->bucket($request->{id}, $table);
             }
         }
         my $near = 0;    # of the requests, the first one that may have lasted until this one
@@ -103,7 +105,7 @@ sub _check_places {
     return evidence("refused while places are free: $limit requests may be in flight", @others, $request);
 }
 
-# With leases, each node holds at most an eighth of what remains for itself.
+# With leases, nodes hold a part of what remains.
 sub _check_room {
     my ($model, $possible, $request) = @_;
     my @windows;
@@ -116,7 +118,7 @@ sub _check_room {
         }
         for my $rate ($model->limits($request->{id}, $table, $request->{begin} - 1, $request->{end})) {
             my ($first, $last) = $model->windows($rate, $request);
-            my $held = $model->is_leased($table) ? $rate->{least} * $model->nodes / 8 : 0;
+            my $held = $model->held($table, $model->owner($table, $request->{id}), $rate->{least});
             for my $window ($first .. $last) {
                 my $in = $possible->{$counter}{ $rate->{period} };
                 my $units = sum0(map { $_->{most} } grep { $_->{begin} < $request->{end} } @{ $in->{$window} // [] });

@@ -1,6 +1,6 @@
 package Verify::Property::Safety;
 
-# In no window are more units granted than its limit.
+# In no window are more units granted than its limit: to an id, to a value of an id, and to all ids of a group together.
 #
 # Units that Redis or a lease granted (verdict `granted`) never exceed the limit, whatever faults there are, unless Redis
 # has lost counts: each loss gives at most the limit once more. Units that nodes granted alone (`degraded`, with
@@ -20,17 +20,17 @@ sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
     my @violations;
-    for my $id (grep { $_ ne '-' } $history->ids) {
-        for my $table (sort keys %{ $model->config->{tables} }) {
+    for my $owner ($model->owners) {
+        for my $table ($model->tables_of($owner)) {
             my %grants;
-            push @{ $grants{ $model->counter($table, $_) } }, $_ for $model->grants($id, $table);
+            push @{ $grants{ $model->counter($table, $_) } }, $_ for $model->grants($owner, $table);
             for my $counter (sort keys %grants) {
                 my @grants = @{ $grants{$counter} };
                 # The limits of a time: without changes of limits, those of the whole run.
-                for my $rate ($model->limits($id, $table, $grants[0]{begin}, $grants[-1]{end})) {
-                    push @violations, _check_rate($model, $id, $table, $rate, @grants), _check_shown($model, $id, $table, $rate, @grants);
+                for my $rate ($model->limits($owner, $table, $grants[0]{begin}, $grants[-1]{end})) {
+                    push @violations, _check_rate($model, $owner, $table, $rate, @grants), _check_shown($model, $owner, $table, $rate, @grants);
                 }
-                push @violations, _check_bucket($model, "$id in $counter", $model->bucket($id, $table), @grants);
+                push @violations, _check_bucket($model, $counter, $model->bucket($owner, $table), @grants);
             }
         }
     }
@@ -45,7 +45,7 @@ sub _check_rate {
         push @{ $in{$window} }, $grant if defined $window;
     }
     my $length = $rate->{period} eq 'month' ? 0 : $rate->{period};
-    my $name = "$id in " . $model->counter($table, $grants[0]) . ", $rate->{most} per $rate->{period}";
+    my $name = $model->counter($table, $grants[0]) . ", $rate->{most} per $rate->{period}";
     for my $window (sort { $a <=> $b } keys %in) {
         my @here = @{ $in{$window} };
         my ($from, $to) = ($here[0]{begin} - $length, $here[-1]{end});
