@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use lib 't/lib', 't/verify/lib';
+use Digest::SHA qw(sha256_hex);
 use Test::More;
 use Verify::History;
 use Verify::Property::Acknowledged;
@@ -13,6 +14,7 @@ use Verify::Property::Conservation;
 use Verify::Property::Endings;
 use Verify::Property::InFlight;
 use Verify::Property::Liveness;
+use Verify::Property::Notices;
 use Verify::Property::Refusals;
 use Verify::Property::Safety;
 
@@ -461,6 +463,65 @@ subtest 'requests in flight' => sub {
     right('... if their node has not reached Redis', [@stream, $flights->([[20, 21]], node => 1), fault(hold => 5, 9)]);
     wrong('... but another one', qr/4 requests/, [@stream, $flights->([[20, 21]], node => 1), fault(hold => 5, 9, node => 1)]);
     wrong('... or not for long enough', qr/4 requests/, [@stream, $flights->([[20, 21]], node => 1), fault(hold => 5, 5.5)]);
+};
+
+subtest 'notices' => sub {
+    $property = \&Verify::Property::Notices::check;
+    my %tables = map { ($_ => { %{ $config{tables}{$_} }, notify => [80, 100] }) } qw(valued crews);
+    $tables{strict} = { lease => 0, notify => [80, 100], plans => { small => { rates => [[5, 2]] } } };
+    $tables{api} = { lease => 1, notify => [80, 100], plans => { small => { rates => [[8, 2]] }, slide => { rates => [[4, 2]], sliding => 1 } } };
+    my %levels = (tables => \%tables, locations => { %{ $config{locations} }, b => ['api'] });
+    my $window = $zero / 2;
+    my $notice = sub {
+        my ($level, %fields) = @_;
+        return [notice => entry => '1-0', id => 'k', table => 'strict', value => '', period => 2, number => $window, level => $level, limit => 5, used => 5, %fields];
+    };
+    my @four = requests([0.1, 0.2, 0.3, 0.4]);
+    right('below the level', [@four[0 .. 2]], %levels);
+    right('the level', [@four, $notice->(80)], %levels);
+    wrong('... is not noticed', qr/k in strict, 5 per 2: 80% of window \d+ is not noticed, after 4 units/, [@four], %levels);
+    wrong('... is noticed twice', qr/is noticed 2 times, after 0 losses/, [@four, $notice->(80), $notice->(80, entry => '2-0')], %levels);
+    wrong('... is noticed too early', qr/80% of window \d+ is noticed, after at most 3 units/, [@four[0 .. 2], $notice->(80)], %levels);
+    wrong('... by a request that was refused', qr/after at most 3 units/, [@four[0 .. 2], requests([0.4], status => 429), $notice->(80)], %levels);
+    right('... by one that has no answer', [@four[0 .. 2], requests([0.4], status => 0), $notice->(80)], %levels);
+    right('... or not', [@four[0 .. 2], requests([0.4], status => 0)], %levels);
+    my @all = (@four, requests([0.5]), $notice->(80));
+    right('the limit', [@all, $notice->(100)], %levels);
+    wrong('... is not noticed', qr/100% of window \d+ is not noticed, after 5 units/, [@all], %levels);
+    wrong('... is noticed with the level', qr/100% of window \d+ is noticed, after at most 4 units/, [@four, $notice->(80), $notice->(100)], %levels);
+    wrong('another window', qr/80% of window \d+ is noticed, after at most 0 units/, [@four, $notice->(80), $notice->(80, number => $window + 1)], %levels);
+    wrong('of nobody', qr/notices of x strict , which nobody has asked for/, [@four, $notice->(80), $notice->(80, id => 'x')], %levels);
+    my @late = (@four[0 .. 2], requests([0.4], verdict => 'degraded'), fault(mute => 0.35, 0.45));
+    right('granted alone, and noticed when it was reported', [@late, $notice->(80)], %levels);
+    right('... after the window', [@late], %levels);
+    my @refused = (@four[0 .. 2], requests([0.4], status => 429));
+    right('a refusal whose reply was lost', [@refused, $notice->(80), fault(mute => 0.35, 0.45)], %levels);
+    my @between = ([req => begin => 1.9, status => 503], requests([2.1, 2.2, 2.3]), fault(mute => 1.8, 1.95));
+    right('a call that Redis decides later', [@between, $notice->(80, number => $window + 1)], %levels);
+    right('twice after a loss', [@four, $notice->(80), $notice->(80, entry => '2-0'), fault(lose_counts => 0.3, 0.3)], %levels);
+    wrong('... three times', qr/is noticed 3 times, after 1 losses/, [@four, $notice->(80), $notice->(80), $notice->(80), fault(lose_counts => 0.3, 0.3)], %levels);
+    right('never after a failover', [@four, fault(fail_over => 4, 6)], %levels);
+    wrong('... long before it', qr/is not noticed/, [@four, fault(fail_over => 40, 42)], %levels);
+    right('the clock of Redis steps', [@four, fault(step_clock => 0.2, 0.2, step => 3)], %levels);
+    my @leased = requests([map { $_ / 10 } 1 .. 4], loc => 'b');
+    right('leases reach the level', [@leased, $notice->(80, table => 'api')], %levels);
+    wrong('... which they cannot', qr/k in api, 8 per 2: 80% of window \d+ is noticed, after at most 6 units/, [@leased[0 .. 2], $notice->(80, table => 'api')], %levels);
+    right('... but those of lost calls', [@leased[0 .. 2], $notice->(80, table => 'api'), fault(mute => 0.25, 0.45)], %levels);
+    right('costs that are settled', [requests([0.1], cost => 2, used => 4), $notice->(80)], %levels);
+    right('... when it was too late', [requests([0.1], cost => 2, used => 4)], %levels);
+    right('... and were reserved', [requests([0.1], cost => 4, used => 2), $notice->(80)], %levels);
+    my @slide = (id => 'slide', loc => 'a');
+    right('a sliding window', [requests([0.1], @slide), $notice->(80, id => 'slide', table => 'api'), $notice->(100, id => 'slide', table => 'api')], %levels);
+    wrong('... noticed twice', qr/slide in api, 4 per 2: 80% of window \d+ is noticed 2 times/, [requests([0.1], @slide), map { $notice->(80, id => 'slide', table => 'api') } 1 .. 2], %levels);
+    my $value = sub { return $notice->(80, table => 'valued', value => substr sha256_hex($_[0]), 0, 16) };
+    my @values = (requests([0.1, 0.2], loc => 'v', value => 'u1'), requests([0.3], loc => 'v', value => 'u2'));
+    my $limit = sub { my @notice = @{ $value->($_[0]) }; return [@notice, level => 100] };
+    right('a value', [@values, $value->('u1'), $limit->('u1')], %levels);
+    wrong('... another one', qr/k in valued of u2, 2 per 2: 80% of window \d+ is noticed, after at most 1 units/, [@values, $value->('u1'), $limit->('u1'), $value->('u2')], %levels);
+    my @team = (requests([0.1, 0.2], id => 'm1', loc => 't'), requests([0.3, 0.4], id => 'm2', loc => 't'));
+    my @of_team = map { $notice->($_, id => 'team', table => 'crews', value => 'group') } 80, 100;
+    right('a group', [@team, @of_team], %levels);
+    wrong('... is not noticed', qr/team in crews, 4 per 2: 100% of window \d+ is not noticed, after 4 units/, [@team, $of_team[0]], %levels);
 };
 
 subtest 'acknowledged operations' => sub {

@@ -14,6 +14,7 @@ package Verify::Deployment;
 #   $deployment->cmds([@command], …)         # many of them, of which each has a key
 #   $deployment->scan($pattern)              # the names of all keys
 #   $deployment->hashes($pattern)            # all hashes of these names: { NAME => { FIELD => VALUE, … }, … }
+#   $deployment->entries($pattern)           # of all streams of these names: [ID, { FIELD => VALUE, … }], …
 #   $deployment->available                   # whether a master that answers serves every key
 #   $deployment->sentinels, $deployment->cluster     # the object that manages the servers, if any
 #   $deployment->certificates        # with TLS: the Certificates object
@@ -170,6 +171,21 @@ sub hashes {
         @hashes{@names} = map { +{@$_} } _pipeline($server, map { ['HGETALL', $_] } @names);
     }
     return \%hashes;
+}
+
+sub entries {
+    my ($self, $pattern) = @_;
+    my @entries;
+    for my $server ($self->_masters_of_keys) {
+        for my $stream ($self->_scan($server, $pattern)) {
+            my $from = '-';
+            while (my @page = @{ $self->ask($server, 'XRANGE', $stream, $from, '+', 'COUNT', 1000) }) {
+                push @entries, map { [$_->[0], { @{ $_->[1] } }] } @page;
+                $from = "($page[-1][0]";
+            }
+        }
+    }
+    return @entries;
 }
 
 sub available {

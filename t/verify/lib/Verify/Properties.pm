@@ -13,6 +13,7 @@ use Verify::Property::Conservation;
 use Verify::Property::Endings;
 use Verify::Property::InFlight;
 use Verify::Property::Liveness;
+use Verify::Property::Notices;
 use Verify::Property::Refusals;
 use Verify::Property::Safety;
 
@@ -24,7 +25,7 @@ sub properties {
         [atomicity => \&Verify::Property::Atomicity::check], [liveness => \&Verify::Property::Liveness::check],
         ['revocation and bans' => \&Verify::Property::Endings::check], ['no wrong refusal' => \&Verify::Property::Refusals::check],
         ['budgets of addresses' => \&Verify::Property::Budgets::check], ['acknowledged' => \&Verify::Property::Acknowledged::check],
-        ['in flight' => \&Verify::Property::InFlight::check],
+        ['in flight' => \&Verify::Property::InFlight::check], [notices => \&Verify::Property::Notices::check],
     );
 }
 

@@ -33,7 +33,7 @@ sub new {
         on_failure => $random->chance(0.7) ? 'local' : 'deny',
         tables => {
             api => {
-                lease => 1, anonymous => [[4, 2], [12, 10]],
+                lease => 1, notify => [80, 100], anonymous => [[4, 2], [12, 10]],
                 plans => {
                     small => { rates => [[20, 2], [60, 8]] },    # both can be exhausted at once
                     wide  => { rates => [[80, 2], [1200, 30]] },
@@ -46,7 +46,7 @@ sub new {
                 },
             },
             strict => {
-                lease => 0, anonymous => [[6, 3]],
+                lease => 0, notify => [80, 100], anonymous => [[6, 3]],
                 plans => {
                     small => { rates => [[12, 2], [36, 8]] },
                     wide  => { rates => [[60, 2], [900, 30]] },
@@ -78,14 +78,14 @@ sub new {
                 plans => { map { ($_->[0] => { rates => [[6000, 60]], in_flight => $_->[1] }) } ['one', 1], ['two', 2], ['few', 3], ['many', 5] },
             },
             # What is settled decides how many further requests a window grants.
-            metered => { lease => 0, plans => { meter => { rates => [[200, 2], [700, 8]] }, ample => { rates => [[2000, 2], [8000, 8]] } } },
+            metered => { lease => 0, notify => [80, 100], plans => { meter => { rates => [[200, 2], [700, 8]] }, ample => { rates => [[2000, 2], [8000, 8]] } } },
             # No plan with a bucket has leases.
             poured  => { lease => 0, plans => { pour => { bucket => [10, 20] } } },
-            valued  => { lease => 1, by => '$arg_v', plans => { wide => { rates => [[10, 2], [32, 8]] } } },
+            valued  => { lease => 1, notify => [80, 100], by => '$arg_v', plans => { wide => { rates => [[10, 2], [32, 8]] } } },
             # Two windows, and no history: Redis decides such requests on a path of their own. The month shows what was
             # counted.
             teams => {
-                lease => 1, by => 'group',
+                lease => 1, notify => [80, 100], by => 'group',
                 plans => {
                     squad => { rates => [[30, 2], [1_000_000, 'month']] },
                     # So large that nodes have leases and workers slices. A program changes the plan of a group to and fro.
@@ -94,7 +94,7 @@ sub new {
                 },
             },
             crews => {
-                lease => 0, by => 'group',
+                lease => 0, notify => [80, 100], by => 'group',
                 plans => {
                     squad => { rates => [[18, 2], [64, 8], [1_000_000, 'month']] },
                     pair  => { rates => [[8, 2], [28, 8], [1_000_000, 'month']] },
@@ -231,6 +231,7 @@ sub tables_text {
         }
         if (my $ban = $table->{ban}) { $text .= "    ban after=$ban->{after} within=$ban->{within}s for=$ban->{for}s up_to=$ban->{up_to}s;\n" }
         $text .= '    anonymous ' . join(' ', map { "$_->[0]r/$_->[1]s" } @{ $table->{anonymous} }) . ";\n" if $table->{anonymous};
+        $text .= '    notify ' . join(' ', map { "$_%" } @{ $table->{notify} }) . ";\n" if $table->{notify};
         $text .= "    history 3d;\n" unless ($table->{by} // '') eq 'group';    # a group has none
         $text .= "}\n";
     }

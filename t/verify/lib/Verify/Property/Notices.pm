@@ -1,0 +1,104 @@
+package Verify::Property::Notices;
+
+# Each level of `notify` that a window has reached is noticed once, and no other one: what the stream `notices` contains at
+# the end of a run.
+#
+# A level was certainly reached if the grants that Redis has certainly counted in the window come to it. Requests that a
+# node granted alone are not certain: it may report them when the window has ended. A level was certainly not reached if
+# all that may have been counted, with the leases that nodes hold of the window, is less. If calls may have got no reply,
+# each request may have been counted, and nothing is certain of leases.
+#
+# A loss of counts may have lost the notices of a window, or its level is noticed again: once more for each time. A failover
+# may lose notices that the replica did not have. A sliding window reaches a level by an estimate: here, none is noticed
+# twice. Nothing is checked while the clock of Redis steps.
+
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_hex);
+use List::Util  qw(max min sum0 uniq);
+use Verify::Model qw(evidence least most);
+
+# A failover loses no notice that is older than so many seconds.
+my $replicated = 10;
+
+sub check {
+    my ($history) = @_;
+    my $model = Verify::Model->new($history);
+    my (%notices, @violations);
+    push @{ $notices{"$_->{id} $_->{table} $_->{value}"}{ $_->{period} }{ $_->{number} }{ $_->{level} } }, $_ for $history->of('notice');
+    for my $owner ($model->owners) {
+        for my $table (grep { $model->config->{tables}{$_}{notify} } $model->tables_of($owner)) {
+            my %requests;
+            for my $request (grep { $_->{cost} } $model->requests($owner)) {
+                push @{ $requests{ $model->counter($table, $request) } }, $request if grep { $_ eq $table } $model->tables($request);
+            }
+            for my $counter (sort keys %requests) {
+                my $noticed = delete $notices{ join ' ', $owner, $table, _value($model, $table, $requests{$counter}[0]) } // {};
+                push @violations, _check_counter($model, $owner, $table, $counter, $noticed, @{ $requests{$counter} });
+            }
+        }
+    }
+    return (@violations, map { "notices of $_, which nobody has asked for" } sort keys %notices);
+}
+
+# The stream has the digest of a value.
+sub _value {
+    my ($model, $table, $request) = @_;
+    my $by = $model->config->{tables}{$table}{by} // 'id';
+    return $by eq 'id' ? '' : $by eq 'group' ? 'group' : substr sha256_hex($request->{value}), 0, 16;
+}
+
+sub _check_counter {
+    my ($model, $owner, $table, $counter, $noticed, @requests) = @_;
+    my @violations;
+    for my $rate ($model->limits($owner, $table, $requests[0]{begin}, $requests[-1]{end})) {
+        my $length = $rate->{period} eq 'month' ? 0 : $rate->{period};
+        my %here;    # by window, the requests that may be counted in it
+        for my $request (@requests) {
+            my ($first, $last) = _windows($model, $rate, $request);
+            push @{ $here{$_} }, $request for $first .. $last;
+        }
+        my $of_period = $noticed->{ $rate->{period} } // {};
+        for my $window (sort { $a <=> $b } uniq(keys %here, keys %$of_period)) {
+            my @here = @{ $here{$window} // [] };
+            my ($from, $to) = @here ? ($here[0]{begin} - $length, max(map { $_->{end} } @here)) : ($requests[0]{begin}, $requests[-1]{end});
+            next if $model->faults($from - 20, $to, 'step_clock');
+            my ($limits) = grep { $_->{period} eq $rate->{period} } $model->limits($owner, $table, $from, $to);
+            push @violations, map {
+                _check_level($model, $owner, $table, "$counter, $rate->{most} per $rate->{period}", $limits, $window, $_, $of_period->{$window}{$_} // [], $from, $to, @here)
+            } @{ $model->config->{tables}{$table}{notify} };
+        }
+    }
+    return @violations;
+}
+
+# Redis may decide a request after its node has answered it alone, or its client has left.
+sub _windows {
+    my ($model, $rate, $request) = @_;
+    my ($first, $last) = $model->windows($rate, $request);
+    return ($first, $last) if $request->{status} == 200 && $request->{verdict} ne 'degraded';
+    my %later = (begin => $request->{begin}, end => $request->{end} + ($model->config->{timeout} // 0.5));
+    return ($first, ($model->windows($rate, \%later))[1]);
+}
+
+sub _check_level {
+    my ($model, $owner, $table, $name, $limits, $window, $level, $notices, $from, $to, @here) = @_;
+    my $losses = $model->faults($from, $to + $replicated, 'loss');
+    my @shown = map { "notice $_->{entry}: $_->{used} of $_->{limit} were used" } @$notices;
+    return evidence("$name: $level% of window $window is noticed " . @$notices . " times, after $losses losses of counts", @shown, @here) if @$notices > 1 + $losses;
+    return if $limits->{sliding};
+    if (!@$notices) {
+        my @certain = grep { $_->{status} == 200 && $_->{verdict} ne 'degraded' && defined $model->window($limits, $_) } @here;
+        my $units = sum0(map { least($_) } @certain);
+        return evidence("$name: $level% of window $window is not noticed, after $units units", @certain) if !$losses && 100 * $units >= $level * $limits->{most};
+        return;
+    }
+    my $is_vague = $model->faults($from - 10, $to) || $model->stalled($from - 2, $to) > 0.3;
+    return if $is_vague && $model->is_leased($table);
+    my @possible = grep { $is_vague || $_->{status} =~ /^(?:0|200)$/ } @here;
+    my $units = sum0(map { most($_) } @possible) + $model->held($table, $owner, $limits->{least});
+    return evidence("$name: $level% of window $window is noticed, after at most $units units", @shown, @possible) if 100 * $units < $level * $limits->{least};
+    return;
+}
+
+1;
