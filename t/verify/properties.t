@@ -494,6 +494,9 @@ subtest 'notices' => sub {
     my @late = (@four[0 .. 2], requests([0.4], verdict => 'degraded'), fault(mute => 0.35, 0.45));
     right('granted alone, and noticed when it was reported', [@late, $notice->(80)], %levels);
     right('... after the window', [@late], %levels);
+    my @twice = (@four[0, 1], requests([0.4], verdict => 'degraded'), fault(mute => 0.35, 0.45));
+    right('... whose call was counted, too', [@twice, $notice->(80)], %levels);
+    wrong('... and no more', qr/80% of window \d+ is noticed, after at most 3 units/, [@twice[0, 2, 3], $notice->(80)], %levels);
     my @refused = (@four[0 .. 2], requests([0.4], status => 429));
     right('a refusal whose reply was lost', [@refused, $notice->(80), fault(mute => 0.35, 0.45)], %levels);
     my @between = ([req => begin => 1.9, status => 503], requests([2.1, 2.2, 2.3]), fault(mute => 1.8, 1.95));

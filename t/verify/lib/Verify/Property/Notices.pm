@@ -6,7 +6,7 @@ package Verify::Property::Notices;
 # A level was certainly reached if the grants that Redis has certainly counted in the window come to it. Requests that a
 # node granted alone are not certain: it may report them when the window has ended. A level was certainly not reached if
 # all that may have been counted, with the leases that nodes hold of the window, is less. If calls may have got no reply,
-# each request may have been counted, and nothing is certain of leases.
+# each request may have been counted, one that was granted alone twice (Conservation.pm), and nothing is certain of leases.
 #
 # A loss of counts may have lost the notices of a window, or its level is noticed again: once more for each time. A failover
 # may lose notices that the replica did not have. A sliding window reaches a level by an estimate: here, none is noticed
@@ -96,7 +96,7 @@ sub _check_level {
     my $is_vague = $model->faults($from - 10, $to) || $model->stalled($from - 2, $to) > 0.3;
     return if $is_vague && $model->is_leased($table);
     my @possible = grep { $is_vague || $_->{status} =~ /^(?:0|200)$/ } @here;
-    my $units = sum0(map { most($_) } @possible) + $model->held($table, $owner, $limits->{least});
+    my $units = sum0((map { most($_) } @possible), map { $_->{cost} } grep { ($_->{verdict} // '') eq 'degraded' } @possible) + $model->held($table, $owner, $limits->{least});
     return evidence("$name: $level% of window $window is noticed, after at most $units units", @shown, @possible) if 100 * $units < $level * $limits->{least};
     return;
 }
