@@ -301,6 +301,7 @@ subtest 'revocations and bans' => sub {
     wrong('... and refuses', qr/another plan applies/, [@changed, $shows->(1.4, 'squad', status => 429)]);
     right('... of another group', [@changed, $shows->(1.4, 'squad', id => 'p')]);
     right('... in a fault', [@changed, $shows->(1.4, 'squad'), fault(cut => 0.9, 0.9)]);
+    right('... while it is changed again', [@changed, [@{ $changed[0] }, begin => 1.405, end => 1.5, value => 'squad'], $shows->(1.4, 'squad')]);
     right('... changed again', [@changed, [@{ $changed[0] }, begin => 1.35, end => 1.5, value => 'squad'], $shows->(1.4, 'squad')]);
 
     my %n = (id => 'b', loc => 'n');

@@ -55,7 +55,7 @@ sub _late {
             my @faults = $model->faults($end->{begin} - 1, $end->{end} + $announced);
             next if grep { $_->{kind} =~ /^(?:kill_master|stop_master|fail_over)$/ } $model->faults($end->{begin} - 10, $end->{end} + 10);
             for my $request ($model->requests($id)) {
-                next if $request->{begin} <= $end->{end} + $announced || $request->{begin} >= $next || !$is_without_effect->($end, $request);
+                next if $request->{begin} <= $end->{end} + $announced || $request->{end} >= $next || !$is_without_effect->($end, $request);
                 my $bound = max($end->{end} + $announced, map { $_->{end} + $Verify::Model::recovery } @faults, $model->faults($end->{end}, $request->{begin}));
                 $bound += $model->stalled($end->{begin}, $request->{begin});
                 push @late, [$end, $request, "operation $end->{kind} $end->{begin}..$end->{end} at node $end->{node}"] if $request->{begin} > $bound;
