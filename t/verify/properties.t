@@ -181,6 +181,9 @@ subtest 'conservation' => sub {
     my @leased = (requests([1], loc => 'a'), [req => begin => 2, end => 2.6, verdict => 'degraded', loc => 'a'], @stalled);
     right('... with a lease', [@round, @leased, $counted->(6, 'api')]);
     wrong('... and more', qr/at most 6/, [@round, @leased, $counted->(7, 'api')]);
+    my @resized = (requests([1], loc => 'a'), $counted->(4, 'api'), fault(resize_zone => 1.5, 1.6));
+    wrong('a lease that a reload with another zone loses', qr/at most 1/, [@round, @resized]);
+    right('... on a machine that stood still', [@round, @resized, @stalled]);
     my @refused_late = (requests([1]), [req => begin => 2, end => 2.6, status => 429]);
     right('... and the node refused the request alone', [@round, @refused_late, @stalled, $counted->(2)]);
     wrong('... of a machine that did not stand still', qr/at most 1/, [@round, @refused_late, $counted->(2)]);

@@ -19,6 +19,7 @@ package Verify::Model;
 #   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time; without
 #                                               #   those that change nothing by themselves
 #   $model->may_lack_redis($request)            # whether its node may have been without Redis
+#   $model->may_lack_redis_during($fault)       # the same of the workers that a fault ends
 #   $model->stood_still($request)               # whether that may be because the machine stood still
 #   $model->may_be_executed($request)           # whether its call may have been, if it was answered without the reply
 #   $model->stalled($from, $to)                 # for how many seconds the machine stood still
@@ -202,6 +203,13 @@ sub may_lack_redis {
     return 1 if $self->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
     return 1 if $self->faults_of($request->{node}, $request->{begin}, $request->{end}, 'forget');
     return $self->stood_still($request);
+}
+
+# Whether calls of workers that a fault of their node ends may be lost. They end within the recovery.
+sub may_lack_redis_during {
+    my ($self, $fault) = @_;
+    return 1 if $self->faults_of($fault->{node}, $fault->{begin}, $fault->{end}, 'outage');
+    return $self->stood_still({ begin => $fault->{begin}, end => $fault->{end} + $recovery });
 }
 
 # Whether the machine stood still for half of `timeout` while a call waited so long. The call may have been lost.

@@ -131,7 +131,7 @@ sub _counted_only {
         if ($kind eq 'kill_worker') { $units += $leases }
         elsif ($kind eq 'kill_node') { $units += (1 + 2 * $workers) * $leases }
         # The old workers return what they have, if Redis is reachable.
-        elsif ($kind =~ /^(?:resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $leases if $model->faults_of($fault->{node}, $fault->{begin}, $fault->{end}, 'outage') }
+        elsif ($kind =~ /^(?:resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $leases if $model->may_lack_redis_during($fault) }
         elsif ($kind =~ $harmless) { }
         else {
             # A worker has one call under way for an id; a call that is lost ends at `timeout`, or when the connection
