@@ -27,14 +27,13 @@ constexpr SteadyTime kContinueAfter{1};
 constexpr SteadyTime kLastSettlement{2000};
 /// A turn ends after this number of held quotas, due or not, and after this number of settled ones:
 /// requests wait meanwhile, for less than a millisecond.
-constexpr std::size_t kMostQuotasVisited = 256;
+constexpr std::size_t kMostQuotasVisited = 1024;
 constexpr std::size_t kMostSettled = 64;
 
 /// Whether the quota has to be settled also if its lease is not recalled.
-bool needs_settling(const QuotaCache::Held& held, const PlanTable& table, SteadyTime now) {
-    const Period shortest = WindowLayout::period_of(held.layout.periods.front());
-    return held.has_report ||
-           tollgate::needs_settling(held.state, lease_horizon(shortest, table.lease_time), now);
+bool needs_settling(const QuotaCache::HeldSummary& held, const PlanTable& table, SteadyTime now) {
+    return tollgate::needs_settling(held.units, lease_horizon(held.shortest, table.lease_time),
+                                    now);
 }
 
 }  // namespace
@@ -103,49 +102,51 @@ void Settlement::recall(std::string_view counter) noexcept {
     });
 }
 
-/// Copies those of some held quotas that may have to be settled or dropped, and adds what it has
-/// visited to `visited`. True if they are the last of all stripes.
+/// Copies those of some held quotas that may have to be settled or dropped, and adds those that it
+/// has looked at to `visited`. True if they are the last of all stripes.
 bool Settlement::visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited,
                               Which which, SteadyTime now) {
     const LockedStripe stripe(context_.zone(), StripeNumber{stripe_});
-    const bool is_last = stripe.quotas().visit_held(cursor_, [&](const QuotaCache::Held& held) {
+    const auto is_wanted = [&](const QuotaCache::HeldSummary& held) {
         ++visited;
-        if (is_ours(held) && may_be_due(held, which, now)) {
+        return is_ours(held.redis) && may_be_due(held, which, now);
+    };
+    const bool is_last =
+        stripe.quotas().visit_held(cursor_, is_wanted, [&](const QuotaCache::Held& held) {
             found.push_back(held);
-        }
-        return true;
-    });
+            return true;
+        });
     stripe_ = is_last ? (stripe_ + 1) % context_.zone().stripes() : stripe_;
     return is_last && stripe_ == 0;
 }
 
 /// False for most held quotas: their leases are in use. The stripe is locked, so neither Redis's
 /// clock nor the record of the key can be read.
-bool Settlement::may_be_due(const QuotaCache::Held& held, Which which, SteadyTime now) const {
-    const PlanTable* const table = table_of(held);
+bool Settlement::may_be_due(const QuotaCache::HeldSummary& held, Which which,
+                            SteadyTime now) const {
+    const PlanTable* const table = table_of(held.redis, held.table);
     if (table == nullptr) {
         return true;
     }
     if (which == Which::kLeft) {
         return std::ranges::find(left_, held.table) != left_.end();
     }
-    return needs_settling(held, *table, now) || last_recall(held) != SteadyTime{};
+    return needs_settling(held, *table, now) || now - last_recall(held) < kRecallHolds;
 }
 
 /// When the lease of the quota was last recalled; 0: never.
-SteadyTime Settlement::last_recall(const QuotaCache::Held& held) const {
-    return held.state.lease > 0 ? context_.zone().last_recall(held.redis, held.id, held.value)
+SteadyTime Settlement::last_recall(const QuotaCache::HeldSummary& held) const {
+    return held.units.lease > 0 ? context_.zone().last_recall(held.redis, held.id, held.value)
                                 : SteadyTime{};
 }
 
-/// Whether this engine settles or drops the quota. One engine drops those of the Redis that the
-/// configuration no longer has.
-bool Settlement::is_ours(const QuotaCache::Held& held) const {
+/// Whether this engine settles or drops the quotas of this Redis. One engine drops those of the
+/// Redis that the configuration no longer has.
+bool Settlement::is_ours(std::uint32_t redis) const {
     const std::uint32_t own = context_.settings().name_hash;
     const auto tables = context_.tables();
-    return held.redis == own ||
-           (!tables.empty() && tables.front().redis == own &&
-            std::ranges::find(tables, held.redis, &ServedTable::redis) == tables.end());
+    return redis == own || (!tables.empty() && tables.front().redis == own &&
+                            std::ranges::find(tables, redis, &ServedTable::redis) == tables.end());
 }
 
 /// Drops a quota of a table that the configuration no longer has, unless an old worker can still
@@ -193,9 +194,9 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, con
     const redis::Slot slot = context_.slot_of(owner.group.empty() ? owner.id : owner.group);
     const ClockBounds bounds = context_.clock_bounds(slot, now);
     const bool is_recalled = tollgate::is_recalled(Period::of_code(held.layout.periods.front()),
-                                                   last_recall(held), bounds);
-    const bool is_due =
-        which == Which::kLeft || is_recalled || needs_settling(held, table, bounds.steady);
+                                                   last_recall(held.summary()), bounds);
+    const bool is_due = which == Which::kLeft || is_recalled ||
+                        needs_settling(held.summary(), table, bounds.steady);
     if (!is_due || !context_.transport().is_reachable(slot)) {
         return std::nullopt;
     }
@@ -216,7 +217,7 @@ bool Settlement::settle(Which which) {
         found.clear();
         is_complete = visit_stripe(found, visited, which, std::chrono::floor<SteadyTime>(now));
         for (const QuotaCache::Held& held : found) {
-            const PlanTable* const table = table_of(held);
+            const PlanTable* const table = table_of(held.redis, held.table);
             if (table == nullptr) {
                 drop_if_left(held);
             } else if (const auto one = due(held, *table, which, now)) {
@@ -280,7 +281,7 @@ void Settlement::settle(const Due& due, Which which) {
 /// have limits only if parts of these are noticed.
 std::shared_ptr<const Quotas> Settlement::quotas_of(const Due& due) {
     const QuotaCache::Held& held = due.held;
-    const PlanTable* const table = table_of(held);
+    const PlanTable* const table = table_of(held.redis, held.table);
     if (!table->notify.empty() && !due.owner.id.empty()) {
         Zone& zone = context_.zone();
         const KeyRecord record = LockedStripe(zone, zone.stripe_of_key(held.api_key))
@@ -312,12 +313,12 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const Due& due) {
 }
 
 /// nullptr if the configuration has no such table any more.
-const PlanTable* Settlement::table_of(const QuotaCache::Held& held) const {
+const PlanTable* Settlement::table_of(std::uint32_t redis, std::uint32_t table) const {
     const auto tables = context_.tables();
     // Another Redis, which the configuration no longer has, may have had a table of this name.
-    const bool is_own = held.redis == context_.settings().name_hash;
+    const bool is_own = redis == context_.settings().name_hash;
     const auto served = std::ranges::find_if(tables, [&](const ServedTable& one) {
-        return is_own && one.redis == held.redis && one.id == held.table;
+        return is_own && one.redis == redis && one.id == table;
     });
     return served == tables.end() ? nullptr : served->table;
 }

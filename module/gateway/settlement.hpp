@@ -65,21 +65,21 @@ class Settlement : private Pinned {
     bool claim_turn();
     bool visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited, Which which,
                       SteadyTime now);
-    bool may_be_due(const QuotaCache::Held& held, Which which, SteadyTime now) const;
-    SteadyTime last_recall(const QuotaCache::Held& held) const;
+    bool may_be_due(const QuotaCache::HeldSummary& held, Which which, SteadyTime now) const;
+    SteadyTime last_recall(const QuotaCache::HeldSummary& held) const;
     std::optional<Due> due(const QuotaCache::Held& held, const PlanTable& table, Which which,
                            ExactSteadyTime now) const;
     KeyCache::Owner find_owner(std::uint64_t api_key, const IdHash& id) const;
     bool has_record(std::uint64_t api_key, const IdHash& id) const;
     bool settle(Which which);
     void settle(const Due& due, Which which);
-    bool is_ours(const QuotaCache::Held& held) const;
+    bool is_ours(std::uint32_t redis) const;
     bool is_left(std::uint32_t table) const;
     void drop_if_left(const QuotaCache::Held& held);
     void drop(const QuotaCache::Held& held);
     bool may_be_used(const QuotaCache::Held& held) const;
     std::shared_ptr<const Quotas> quotas_of(const Due& due);
-    const PlanTable* table_of(const QuotaCache::Held& held) const;
+    const PlanTable* table_of(std::uint32_t redis, std::uint32_t table) const;
 
     EngineContext& context_;
     AcquireBatcher& acquires_;

@@ -201,9 +201,10 @@ void end_lease_call(QuotaState& state, bool wanted_lease) {
     }
 }
 
-bool is_idle(const QuotaState& state, std::chrono::milliseconds horizon, SteadyTime now) {
+bool is_idle(SteadyTime last_arrival, SteadyTime asked, std::chrono::milliseconds horizon,
+             SteadyTime now) {
     const SteadyTime idle = idle_after(horizon);
-    return state.arrivals.last + idle <= now || state.asked + kOldAfter * idle <= now;
+    return last_arrival + idle <= now || asked + kOldAfter * idle <= now;
 }
 
 bool are_same(const QuotaState& state, std::span<const WindowCount> counts) {

@@ -199,7 +199,7 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
         // would grow with the next one.
         if (state.lease > 0 &&
             (!are_current(state, quota, now) || !knows_change(state, demand, now) ||
-             is_idle(state, lease_horizon(quota), now.steady) ||
+             is_idle(state.arrivals.last, state.asked, lease_horizon(quota), now.steady) ||
              is_exhausted(state, quota, state.lease + demand.cost, now.latest) ||
              (lease > 0 && state.lease / kLargeLease >= lease))) {
             return_lease(state, quota);
@@ -276,8 +276,16 @@ void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acqui
                       });
 }
 
-bool needs_settling(const QuotaState& state, std::chrono::milliseconds horizon, SteadyTime now) {
-    return owes(state) || state.report || (state.lease > 0 && is_idle(state, horizon, now));
+HeldUnits held_units(const QuotaState& state) {
+    return {.owes = owes(state) || state.report,
+            .lease = state.lease,
+            .last_arrival = state.arrivals.last,
+            .asked = state.asked};
+}
+
+bool needs_settling(const HeldUnits& units, std::chrono::milliseconds horizon, SteadyTime now) {
+    return units.owes ||
+           (units.lease > 0 && is_idle(units.last_arrival, units.asked, horizon, now));
 }
 
 UnitCounts lost_with(const QuotaState& state, const TableQuota& quota) {

@@ -33,9 +33,19 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const Acquire& 
 /// Redis has applied the adjustments: reports end, and the node's own units are counted.
 void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire);
 
+/// What tells whether the units of a state need settling.
+struct HeldUnits {
+    bool owes = false;  ///< units are owed, or in a report
+    std::int64_t lease = 0;
+    SteadyTime last_arrival{};
+    SteadyTime asked{};  ///< QuotaState::asked
+    bool operator==(const HeldUnits&) const = default;
+};
+HeldUnits held_units(const QuotaState& state);
+
 /// Whether an acquire is due although no request comes: units are owed or in a report, or a lease
 /// is idle (see is_idle).
-bool needs_settling(const QuotaState& state, std::chrono::milliseconds horizon, SteadyTime now);
+bool needs_settling(const HeldUnits& units, std::chrono::milliseconds horizon, SteadyTime now);
 
 /// The units that are lost with a state: its lease, owed units and report.
 UnitCounts lost_with(const QuotaState& state, const TableQuota& quota);

@@ -9,10 +9,6 @@ namespace tollgate {
 
 namespace {
 
-/// The number of sets with held quotas that one call of visit_held visits. A set has eight places:
-/// the caller holds the lock for at most 32 quotas.
-constexpr std::uint32_t kSetsAtOnce = 4;
-
 /// The bits of a code of a period that a small place stores.
 constexpr std::uint32_t kPeriodMask = (1U << 29U) - 1;
 
@@ -142,12 +138,6 @@ bool QuotaCache::Small::has_ended(std::chrono::milliseconds unused) const {
     return have_windows_ended(layout(), unused);
 }
 
-bool QuotaCache::Small::is_held() const {
-    return lease != 0 || has_report != 0 || std::ranges::any_of(windows, [](const Window& window) {
-               return window.owed != 0 || window.owed_previous != 0;
-           });
-}
-
 void QuotaCache::Small::unpack(QuotaState& state) const {
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const Window& window = windows[i];
@@ -167,7 +157,7 @@ void QuotaCache::Small::unpack(QuotaState& state) const {
 
 Arrivals QuotaCache::Small::arrivals() const {
     // A worker that is killed may leave invalid bytes.
-    return {SteadyTime(asked.value() + last_arrival), std::isfinite(arrived) ? arrived : 0};
+    return {last_arrived(), std::isfinite(arrived) ? arrived : 0};
 }
 
 void QuotaCache::Small::set_spent(const QuotaState& state, std::uint64_t used) {
@@ -264,9 +254,8 @@ QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
       returns_until(state.returns_until),
       arrivals(state.arrivals) {}
 
-bool QuotaCache::Large::is_held() const {
-    return lease != 0 || has_report != 0 ||
-           std::ranges::any_of(windows, [](const QuotaState::Window& window) {
+bool QuotaCache::Large::owes() const {
+    return has_report != 0 || std::ranges::any_of(windows, [](const QuotaState::Window& window) {
                return window.owed != 0 || window.owed_previous != 0;
            });
 }
@@ -405,6 +394,12 @@ bool QuotaCache::save_in(const Table& table, Place place, const Key& key, const 
     return done;
 }
 
+QuotaCache::HeldSummary QuotaCache::Held::summary() const {
+    HeldUnits units = held_units(state);
+    units.owes = units.owes || has_report;
+    return {id, redis, table, WindowLayout::period_of(layout.periods.front()), value, units};
+}
+
 bool QuotaCache::Held::has_ended(Instant now) const {
     for (std::size_t i = 0; i < kMaxWindows && layout.periods[i] != 0; ++i) {
         if (WindowLayout::is_bucket(layout.periods[i])) {
@@ -450,16 +445,6 @@ QuotaState QuotaCache::drop(const Held& held) const {
     reports_.remove(key);
     (held.is_small ? small_.remove(key) : large_.remove(key));
     return state;
-}
-
-bool QuotaCache::visit_held(Cursor& cursor, const std::function<bool(const Held&)>& visit) const {
-    const auto visit_entry = [&](const auto& entry) { return visit(entry.unpack()); };
-    cursor.set = cursor.large ? large_.visit_held(cursor.set, kSetsAtOnce, visit_entry)
-                              : small_.visit_held(cursor.set, kSetsAtOnce, visit_entry);
-    if (cursor.set == 0) {
-        cursor.large = !cursor.large;
-    }
-    return cursor.set == 0 && !cursor.large;
 }
 
 }  // namespace tollgate

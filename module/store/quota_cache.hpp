@@ -1,14 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "module/key/digest.hpp"
+#include "module/quota/owed_units.hpp"
 #include "module/quota/plain_acquire.hpp"
 #include "module/quota/quota_state.hpp"
 #include "module/store/set_associative.hpp"
@@ -70,6 +71,16 @@ class QuotaCache {
         std::uint64_t value;
     };
 
+    /// What a held quota tells before it is unpacked. Refers to the entry.
+    struct HeldSummary {
+        const IdHash& id;
+        std::uint32_t redis;
+        std::uint32_t table;
+        Period shortest;  ///< of its windows and buckets
+        std::uint64_t value;
+        HeldUnits units;
+    };
+
     /// A quota that holds a lease or owed units.
     struct Held {
         IdHash id;
@@ -82,6 +93,7 @@ class QuotaCache {
         bool is_small;  ///< stored in a small place
         std::uint64_t value = 0;
 
+        HeldSummary summary() const;
         /// A quota with the same windows, stored in the same kind of place. Its limits are not
         /// known, except for the rates of buckets.
         TableQuota quota(std::string_view table_name) const;
@@ -123,9 +135,34 @@ class QuotaCache {
         std::uint32_t set = 0;
         bool operator==(const Cursor&) const = default;
     };
-    /// Calls `visit` with held quotas from the cursor on, until it returns false or a bounded
-    /// number was visited. Returns true at the end; the cursor is then at the beginning.
-    bool visit_held(Cursor& cursor, const std::function<bool(const Held&)>& visit) const;
+    /// Calls `visit` with those held quotas for which `is_wanted` returns true, from the cursor on,
+    /// until it returns false, at most kMostVisited were visited, or a bounded number was passed.
+    /// Returns true at the end; the cursor is then at the beginning. `is_wanted` is called with the
+    /// HeldSummary of each: unpacking one takes several times as long.
+    template <typename IsWanted, typename Visit>
+    bool visit_held(Cursor& cursor, IsWanted is_wanted, Visit visit) const {
+        std::size_t visited = 0;
+        const auto visit_entry = [&](const auto& entry) {
+            if (!is_wanted(entry.summary())) {
+                return true;
+            }
+            // A set is visited as a whole.
+            return visit(entry.unpack()) && ++visited <= kMostVisited - SmallTable::kWays;
+        };
+        cursor.set = cursor.large ? large_.visit_held(cursor.set, kSetsAtOnce, visit_entry)
+                                  : small_.visit_held(cursor.set, kSetsAtOnce, visit_entry);
+        if (cursor.set == 0) {
+            cursor.large = !cursor.large;
+        }
+        return cursor.set == 0 && !cursor.large;
+    }
+    /// The same with all of them.
+    template <typename Visit>
+    bool visit_held(Cursor& cursor, Visit visit) const {
+        const auto all = [](const HeldSummary& /*summary*/) { return true; };
+        return visit_held(cursor, all, visit);
+    }
+    static constexpr std::size_t kMostVisited = 32;
 
     /// The values for which the id holds quotas like this one, which has no value. Throws
     /// std::bad_alloc.
@@ -139,6 +176,10 @@ class QuotaCache {
     Occupancy reports() const { return reports_.occupancy(); }
 
   private:
+    /// The number of sets with held quotas that one call of visit_held passes: the caller holds the
+    /// lock meanwhile. A set has eight places.
+    static constexpr std::uint32_t kSetsAtOnce = 16;
+
     /// Counts of one window.
     struct Window {
         std::uint32_t number;
@@ -152,7 +193,19 @@ class QuotaCache {
         using Key = QuotaCache::Key;
         Small(const Key& key, const QuotaState& state);
         bool is(const Key& other) const;
-        bool is_held() const;
+        bool is_held() const { return lease != 0 || owes(); }
+        /// Whether units are owed, or in a report.
+        bool owes() const {
+            return has_report != 0 || std::ranges::any_of(windows, [](const Window& window) {
+                       return window.owed != 0 || window.owed_previous != 0;
+                   });
+        }
+        HeldSummary summary() const {
+            return {id,      redis,
+                    table,   Period::of_code(first_period),
+                    value(), {owes(), lease, last_arrived(), SteadyTime(asked.value())}};
+        }
+        SteadyTime last_arrived() const { return SteadyTime(asked.value() + last_arrival); }
         Held unpack() const;
         /// Into an empty state; all but the report.
         void unpack(QuotaState& state) const;
@@ -200,7 +253,14 @@ class QuotaCache {
         /// As Small::has_ended. A bucket must be full, too.
         bool has_ended(std::chrono::milliseconds unused) const;
         std::uint64_t value() const { return key.value; }
-        bool is_held() const;
+        bool is_held() const { return lease != 0 || owes(); }
+        /// Whether units are owed, or in a report.
+        bool owes() const;
+        HeldSummary summary() const {
+            return {key.id,    key.redis,
+                    key.table, WindowLayout::period_of(key.periods.front()),
+                    key.value, {owes(), lease, arrivals.last, asked}};
+        }
         Held unpack() const;
         /// Into an empty state; all but the report.
         void unpack(QuotaState& state) const;

@@ -216,10 +216,7 @@ class SetAssociative {
         return {std::uint64_t{size_in_sets()} * kWays, header_->used, header_->evicted};
     }
 
-  private:
-    static constexpr unsigned kWays = 8;
-
-  public:
+    static constexpr unsigned kWays = 8;                             ///< places of a set
     static constexpr std::size_t kChoices = std::size_t{2} * kWays;  ///< possible places of a key
 
   private:

@@ -418,8 +418,8 @@ TEST_F(BusySettlementTest, ATurnVisitsFewLeasesThatAreInUse) {
     held.arrivals = {worker.engine.steady_time() + 1h, 1};
     hold(held);
     const int turns = turns_in(400ms);
-    EXPECT_GE(turns, kIds / 300) << "at most about 256 in a turn";
-    EXPECT_LE(turns, kIds / 100 + 2) << "one pass, or two";
+    EXPECT_GE(turns, kIds / 1200) << "at most about 1024 in a turn";
+    EXPECT_LE(turns, kIds / 400 + 2) << "one pass, or two";
     EXPECT_EQ(worker.transport.calls, 0);
 }
 

@@ -84,7 +84,8 @@ struct Node {
     }
     bool needs_settling() const {
         for (std::size_t i = 0; i < states.size(); ++i) {
-            if (tollgate::needs_settling(states[i], lease_horizon(quotas[i]), moment().steady)) {
+            if (tollgate::needs_settling(held_units(states[i]), lease_horizon(quotas[i]),
+                                         moment().steady)) {
                 return true;
             }
         }

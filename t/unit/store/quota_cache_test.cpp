@@ -547,6 +547,56 @@ TEST_F(QuotaCacheTest, VisitsWhatIsHeld) {
     EXPECT_EQ(seen, (std::vector{id(1), id(3)}));
 }
 
+/// A quota is unpacked only if its summary says so.
+TEST_F(QuotaCacheTest, TellsOfAHeldQuotaBeforeItIsUnpacked) {
+    QuotaState leased;
+    leased.lease = 3;
+    leased.asked = 987'654'321'012ms;
+    leased.arrivals = {987'654'321'987ms, 2};
+    QuotaState owed = leased;
+    owed.lease = 0;
+    owed.windows[1].owed = -7;
+    QuotaState owed_previous = leased;
+    owed_previous.windows[0].owed_previous = 1;
+    QuotaState reported = leased;
+    reported.report = Report{9, {}};
+    for (const TableQuota& of : {two_, four_, quota({{1000, Period::month()}})}) {
+        for (const QuotaState& held : {leased, owed, owed_previous, reported}) {
+            ASSERT_TRUE(cache_.save(key(1, of), held, 1s));
+            int wanted = 0;
+            int visited = 0;
+            const auto is_wanted = [&](bool answer) {
+                return [&, answer](const QuotaCache::HeldSummary& summary) {
+                    EXPECT_EQ(summary.id, id(1));
+                    EXPECT_EQ(summary.redis, 1U);
+                    EXPECT_EQ(summary.table, 7U);
+                    EXPECT_EQ(summary.shortest, of.rates.front().period);
+                    EXPECT_EQ(summary.value, 0U);
+                    EXPECT_EQ(summary.units, held_units(held));
+                    ++wanted;
+                    return answer;
+                };
+            };
+            const auto visit = [&](const QuotaCache::Held& found) {
+                EXPECT_EQ(found.summary().units, held_units(held));
+                EXPECT_EQ(found.summary().shortest, of.rates.front().period);
+                ++visited;
+                return true;
+            };
+            QuotaCache::Cursor cursor;
+            while (!cache_.visit_held(cursor, is_wanted(false), visit)) {
+            }
+            EXPECT_EQ(wanted, 1);
+            EXPECT_EQ(visited, 0);
+            while (!cache_.visit_held(cursor, is_wanted(true), visit)) {
+            }
+            EXPECT_EQ(wanted, 2);
+            EXPECT_EQ(visited, 1);
+            ASSERT_TRUE(cache_.save(key(1, of), QuotaState{}, 1s));
+        }
+    }
+}
+
 // The caller holds a lock.
 TEST_F(QuotaCacheTest, VisitsFewHeldQuotasAtATime) {
     constexpr std::size_t kSets = 64;
@@ -554,20 +604,20 @@ TEST_F(QuotaCacheTest, VisitsFewHeldQuotasAtATime) {
     QuotaCache cache(std::as_writable_bytes(std::span(memory)), large_, reports_);
     QuotaState owing;
     owing.windows[0].owed = 1;
-    constexpr int kHeld = 200;
+    constexpr std::size_t kHeld = 200;
     for (unsigned i = 0; i < kHeld; ++i) {
         ASSERT_TRUE(cache.save(key(i, two_), owing, 1s));
     }
     QuotaCache::Cursor cursor;
-    int all = 0;
+    std::size_t all = 0;
     bool is_complete = false;
     while (!is_complete) {
-        int visited = 0;
+        std::size_t visited = 0;
         is_complete = cache.visit_held(cursor, [&](const QuotaCache::Held& /*held*/) {
             ++visited;
             return true;
         });
-        EXPECT_LE(visited, 32);
+        EXPECT_LE(visited, QuotaCache::kMostVisited);
         all += visited;
     }
     EXPECT_EQ(all, kHeld);
