@@ -62,6 +62,14 @@ struct Expected {
     SteadyTime horizon = kMostLeaseTime;  ///< the shortest one
     SteadyTime span = kMostLeaseTime;     ///< at most `horizon`; 0: no lease
 
+    /// In one more table, within its own horizon.
+    void add(double units, SteadyTime horizon_of_table) {
+        units_per_ms =
+            std::min(units_per_ms, units / static_cast<double>(horizon_of_table.count()));
+        horizon = std::min(horizon, horizon_of_table);
+    }
+    /// How long a lease lasts when it is renewed.
+    SteadyTime ahead() const { return std::min(kRenewedAhead, horizon / kRenewedAheadPart); }
     std::int64_t units(SteadyTime time) const {
         return static_cast<std::int64_t>(
             std::min(units_per_ms * static_cast<double>(time.count()), kMostUnits));
@@ -75,9 +83,7 @@ Expected expect(std::span<const QuotaState> states, const Quotas& quotas, std::i
         const SteadyTime horizon = lease_horizon(quota);
         const double units =
             state.arrivals.at(now.steady, horizon) - static_cast<double>(deciding * cost);
-        expected.units_per_ms =
-            std::min(expected.units_per_ms, units / static_cast<double>(horizon.count()));
-        expected.horizon = std::min(expected.horizon, horizon);
+        expected.add(units, horizon);
         const bool has_units =
             quota.lease_time > SteadyTime(0) && !is_exhausted(state, quota, cost, now.latest);
         expected.span = std::min(expected.span, has_units ? horizon : SteadyTime(0));
@@ -109,13 +115,13 @@ bool may_lease(const QuotaState& state, std::int64_t cost) {
 std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quotas,
                           const Demand& demand, const ClockBounds& now) {
     std::int64_t held = std::numeric_limits<std::int64_t>::max();
-    float arrived = std::numeric_limits<float>::max();
-    for (const QuotaState& state : states) {
+    Expected most;
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
         held = std::min(held, state.lease);
-        arrived = std::min(arrived, state.arrivals.units);
-    }
+        most.add(state.arrivals.units, lease_horizon(quota));
+    });
     // Most leases last long enough even if no request had left the arrivals yet.
-    if (held >= demand.cost && static_cast<float>(held) >= arrived / kRenewedAheadPart) {
+    if (held >= std::max(demand.cost, most.units(most.ahead()))) {
         return 0;
     }
     bool is_possible = true;
@@ -127,8 +133,7 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
         return 0;
     }
     const Expected expected = expect(states, quotas, demand.cost, 0, now);
-    const SteadyTime ahead =
-        std::min({kRenewedAhead, expected.horizon / kRenewedAheadPart, expected.span});
+    const SteadyTime ahead = std::min(expected.ahead(), expected.span);
     if (held >= std::max(demand.cost, expected.units(ahead))) {
         return 0;
     }
