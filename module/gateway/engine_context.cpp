@@ -13,7 +13,8 @@ redis::Slot EngineContext::slot_of(const KeyDigest& key) const {
 }
 
 ClockBounds EngineContext::clock_bounds(redis::Slot slot, ExactSteadyTime now) const {
-    return redis_clock(slot).at(now, clock().wall());
+    const RedisClock known = redis_clock(slot);
+    return known.at(now, known.is_known() ? Instant{} : clock().wall());
 }
 
 void EngineContext::observe_time(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,

@@ -97,7 +97,7 @@ StripeNumber Zone::stripe_of(const IdHash& id) const {
     return at(rest);
 }
 
-SharedRedis& Zone::redis(std::uint32_t name) {
+SharedRedis& Zone::find_redis(std::uint32_t name) {
     SharedRedis& known = entry_of(redis_, name);
     if (known.name.value() == name) {
         return known;

@@ -136,7 +136,13 @@ class Zone : private Pinned {
     /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
     /// entries are taken, the least recently used one is used again. Locks the node
     /// for a new name.
-    SharedRedis& redis(std::uint32_t name);
+    SharedRedis& redis(std::uint32_t name) {
+        // Most are of the same name as the one before.
+        if (last_redis_ == nullptr || last_redis_->name.value() != name) {
+            last_redis_ = &find_redis(name);
+        }
+        return *last_redis_;
+    }
 
     /// The clock of the Redis with this name (see redis) showed `time` between `sent` and
     /// `received`: see RedisClock::observe. Locks the node.
@@ -165,6 +171,7 @@ class Zone : private Pinned {
     };
 
     StripeNumber at(std::size_t hash) const { return StripeNumber{hash % stripes_.size()}; }
+    SharedRedis& find_redis(std::uint32_t name);
 
     SharedNode& node_;
     std::span<SharedRedis> redis_;
@@ -173,6 +180,7 @@ class Zone : private Pinned {
     ZoneMutex& mutex_;
     std::vector<std::unique_ptr<Stripe>> stripes_;
     LockStatistics* holds_ = nullptr;
+    SharedRedis* last_redis_ = nullptr;  ///< of the last call of redis()
 };
 
 /// Holds the lock of a zone's node, and gives access to what it protects. It protects the

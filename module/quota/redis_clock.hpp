@@ -81,6 +81,9 @@ class RedisClock {
         return std::min(now.latest, now.earliest + timeout) + timeout;
     }
 
+    /// Whether there was a reply.
+    bool is_known() const { return known_ != 0; }
+
     /// When the clock was observed last, by the node's steady clock; 0: never.
     SteadyTime heard() const { return heard_; }
 
