@@ -219,7 +219,7 @@ bool AcquireCall::count_in_place(Item& item, const Acquired& acquired, SteadyTim
                            .constant = lease_horizon(quota)};
     const QuotaCache::Key key = request.place_of(quota, context_.settings().name_hash);
     const LockedStripe stripe(context_.zone(), request.id_hash);
-    item.is_applied = stripe.quotas().count_in_place(key, reply, now);
+    item.is_applied = stripe.quotas().count_in_place(key, reply, now, request.place);
     return item.is_applied;
 }
 

@@ -41,6 +41,7 @@ struct KnownKey {
     std::shared_ptr<const KeyRecord> group{};
     KeyCache::Key group_key{};
     IdHash group_id{};  ///< of the group's counters
+    Place place{};      ///< see AcquireRequest
 };
 
 /// The values of a request in the tables that count them.

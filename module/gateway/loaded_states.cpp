@@ -35,19 +35,17 @@ LoadedStates::LoadedStates(const LockedStripe& stripe, const EngineContext& cont
       request_(request),
       redis_(context.settings().name_hash) {
     const Quotas& quotas = *request.quotas;
-    const auto stored = [&](const TableQuota& quota, QuotaState& state) {
-        Stored of{.key = request.place_of(quota, redis_), .place = {}};
-        of.place = stripe.quotas().load(of.key, state);
-        return of;
-    };
     if (quotas.size() == 1) {
+        Stored& stored = one_stored_.emplace(request, quotas.front(), redis_);
+        stored.place = stripe.quotas().load(stored.key, one_, request.place);
         states_ = {&one_, 1};
-        stored_ = {&one_stored_.emplace(stored(quotas.front(), one_)), 1};
+        stored_ = {&stored, 1};
     } else {
         several_.resize(quotas.size());
         several_stored_.reserve(quotas.size());
         for (std::size_t i = 0; i < quotas.size(); ++i) {
-            several_stored_.push_back(stored(quotas[i], several_[i]));
+            Stored& stored = several_stored_.emplace_back(request, quotas[i], redis_);
+            stored.place = stripe.quotas().load(stored.key, several_[i]);
         }
         states_ = several_;
         stored_ = several_stored_;
@@ -85,8 +83,12 @@ bool LoadedStates::save(SteadyTime now) noexcept {
         stripe_.bans().save(ban_key(), ban_, now);
     }
     bool done = true;
+    bool is_any_new = false;
     for (std::size_t i = 0; i < states_.size(); ++i) {
-        const bool saved = stripe_.quotas().save(stored_[i].place, stored_[i].key, states_[i], now);
+        // A new one may have moved those that come after it.
+        const Place place = is_any_new ? Place{} : stored_[i].place;
+        const bool saved = stripe_.quotas().save(place, stored_[i].key, states_[i], now);
+        is_any_new = is_any_new || !stored_[i].place;
         const UnitCounts counts = std::exchange(states_[i].counts, {});
         if (saved || !stored_[i].place) {
             count(statistics_, counts);
@@ -95,6 +97,11 @@ bool LoadedStates::save(SteadyTime now) noexcept {
             count(statistics_, lost_with(states_[i], (*request_.quotas)[i]));
         }
         done = done && saved;
+    }
+    if (is_any_new && states_.size() > 1) {
+        for (Stored& of : stored_) {
+            of.place = stripe_.quotas().find(of.key);
+        }
     }
     // After the leases: if the worker is killed before, the units must not return twice.
     const bool has_slice = slice_ != nullptr && slice_->is_taken();
@@ -107,7 +114,8 @@ bool LoadedStates::save(SteadyTime now) noexcept {
 void LoadedStates::save_spent(SteadyTime now) noexcept {
     for (std::size_t i = 0; i < states_.size(); ++i) {
         stripe_.quotas().save_spent(stored_[i].place, stored_[i].key, states_[i], now);
-        count(statistics_, std::exchange(states_[i].counts, {}));
+        count(statistics_, states_[i].counts);
+        states_[i].counts = {};
     }
 }
 

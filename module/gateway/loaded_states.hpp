@@ -25,6 +25,10 @@ class LoadedStates : private Pinned {
     operator std::span<QuotaState>() { return states_; }
     operator std::span<const QuotaState>() const { return states_; }
 
+    /// Where the only quota is, for the next request: see AcquireRequest::place. None if there are
+    /// several.
+    Place place() const { return one_stored_ ? one_stored_->place : Place{}; }
+
     /// Decisions are made in an outage, by this number of nodes.
     void share_among(std::int64_t nodes) noexcept;
 
@@ -52,8 +56,11 @@ class LoadedStates : private Pinned {
     std::uint32_t redis_;
     /// Where a state is stored.
     struct Stored {
+        Stored(const AcquireRequest& request, const TableQuota& quota, std::uint32_t redis)
+            : key(request.place_of(quota, redis)) {}
+
         QuotaCache::Key key;
-        Place place;
+        Place place{};
     };
 
     Ban ban_;  ///< as it is stored

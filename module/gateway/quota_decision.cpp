@@ -61,6 +61,7 @@ bool QuotaDecision::choose(const std::shared_ptr<const KeyRecord>& record, Value
     request_.group = record->group;
     request_.id_hash = key_.id();
     request_.api_key = key_.key().hash();
+    request_.place = key_.known() != nullptr ? key_.known()->place : Place{};
     if (group_.record() != nullptr) {
         choose_with_group(*record);
     }
@@ -112,6 +113,7 @@ void QuotaDecision::choose_by_values(const std::shared_ptr<const KeyRecord>& rec
         if (known != nullptr && known->record == record && known->group == key->group) {
             key_.set_known(*known);
             request_.quotas = known->quotas;
+            request_.place = known->place;
             return;
         }
     }
@@ -194,6 +196,7 @@ bool QuotaDecision::store_records() const {
 Decision QuotaDecision::decide_in_zone(KnownKey* known, const ClockBounds& now) {
     const LockedStripe stripe(engine().zone(), request_.id_hash);
     LoadedStates states(stripe, engine(), request_);
+    note_place(states);
     const bool is_changed = known != nullptr && return_slice(*known, states, now.steady);
     Decision decision = decide(states, known, is_changed, now);
     is_renewal_due_ = decision.answer == LocalAnswer::kGranted &&
@@ -205,6 +208,14 @@ Decision QuotaDecision::decide_in_zone(KnownKey* known, const ClockBounds& now) 
         return count_alone(states, now);  // The states are loaded, under the lock.
     }
     return decision;
+}
+
+/// The next requests of the key look there first, and what follows of this one.
+void QuotaDecision::note_place(const LoadedStates& states) {
+    request_.place = states.place();
+    if (KnownKey* const known = key_.known()) {
+        known->place = request_.place;
+    }
 }
 
 Decision QuotaDecision::decide_again() {
@@ -232,6 +243,7 @@ Decision QuotaDecision::decide_alone() {
         }
         const LockedStripe stripe(engine().zone(), request_.id_hash);
         LoadedStates states(stripe, engine(), request_);
+        note_place(states);
         Decision decision = count_alone(states, now);
         if (!is_record_needed_) {
             return decision;

@@ -57,6 +57,14 @@ bool have_windows_ended(const WindowLayout& layout, std::chrono::milliseconds un
     return unused > (layout.sliding ? 2 : 1) * longest + kCountedWithin;
 }
 
+/// The same as ==, which is a call of memcmp.
+bool is_equal(const IdHash& a, const IdHash& b) {
+    constexpr std::size_t kFirst = sizeof(std::uint64_t);
+    static_assert(sizeof(IdHash) == kFirst + sizeof(std::uint32_t));
+    return std::memcmp(a.data(), b.data(), kFirst) == 0 &&
+           std::memcmp(a.data() + kFirst, b.data() + kFirst, sizeof(std::uint32_t)) == 0;
+}
+
 /// The hash of the values with this number, in place of that of the quota without a value.
 std::uint64_t hash_of_values(std::uint64_t hash, std::uint64_t number) {
     return hash ^ (number + 1) * 0xff51afd7ed558ccdU;
@@ -94,19 +102,22 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
       table(key.table),
       first_period(key.layout.periods[0] & kPeriodMask),
       sliding(key.layout.sliding ? 1U : 0U),
-      has_report(state.report ? 1U : 0U),
-      returns_soon(state.returns_soon ? 1U : 0U),
       second_period(key.layout.periods[1] & kPeriodMask),
-      owes_refund(state.owes_refund ? 1U : 0U),
-      windows{},
-      own(nearest<std::uint32_t>(state.own)),
-      counted_at(state.counted_at.time_since_epoch().count()),
-      asked(state.asked.count()),
-      returns_until(state.returns_until.time_since_epoch().count()),
-      lease_calls(nearest<std::uint16_t>(state.lease_calls)),
       value_low(static_cast<std::uint32_t>(key.value)),
       value_high(static_cast<std::uint32_t>(key.value >> 32U)) {
-    set_spent(state, key.api_key);
+    set(state, key.api_key);
+}
+
+void QuotaCache::Small::set(const QuotaState& state, std::uint64_t used) {
+    set_spent(state, used);
+    has_report = state.report ? 1U : 0U;
+    returns_soon = state.returns_soon ? 1U : 0U;
+    owes_refund = state.owes_refund ? 1U : 0U;
+    own = nearest<std::uint32_t>(state.own);
+    counted_at = Uint48(state.counted_at.time_since_epoch().count());
+    asked = Uint48(state.asked.count());
+    returns_until = Uint48(state.returns_until.time_since_epoch().count());
+    lease_calls = nearest<std::uint16_t>(state.lease_calls);
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const QuotaState::Window& window = state.windows[i];
         windows[i] = {nearest<std::uint32_t>(window.counted.number),
@@ -118,7 +129,7 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
 }
 
 bool QuotaCache::Small::is(const Key& other) const {
-    return id == other.id && table == other.table && redis == other.redis &&
+    return is_equal(id, other.id) && table == other.table && redis == other.redis &&
            first_period == other.layout.periods[0] && second_period == other.layout.periods[1] &&
            (sliding != 0) == other.layout.sliding && value() == other.value;
 }
@@ -220,7 +231,7 @@ QuotaCache::StoredKey::StoredKey(const Key& key)
       value(key.value) {}
 
 bool QuotaCache::StoredKey::is(const Key& key) const {
-    return id == key.id && table == key.table && redis == key.redis &&
+    return is_equal(id, key.id) && table == key.table && redis == key.redis &&
            periods == key.layout.periods && (sliding != 0) == key.layout.sliding &&
            (is_small != 0) == key.is_small && value == key.value;
 }
@@ -240,19 +251,22 @@ TableQuota QuotaCache::StoredKey::quota(std::string_view table_name) const {
     return quota_of(layout(), is_small != 0, table, value, table_name);
 }
 
-QuotaCache::Large::Large(const Key& whose, const QuotaState& state)
-    : key(whose),
-      has_report(state.report ? 1 : 0),
-      returns_soon(state.returns_soon ? 1 : 0),
-      owes_refund(state.owes_refund ? 1 : 0),
-      lease_calls(static_cast<std::uint32_t>(state.lease_calls)),
-      windows(state.windows),
-      lease(state.lease),
-      own(state.own),
-      counted_at(state.counted_at),
-      asked(state.asked),
-      returns_until(state.returns_until),
-      arrivals(state.arrivals) {}
+QuotaCache::Large::Large(const Key& whose, const QuotaState& state) : key(whose) {
+    set(state, whose.api_key);
+}
+
+void QuotaCache::Large::set(const QuotaState& state, std::uint64_t used) {
+    set_spent(state, used);
+    has_report = state.report ? 1 : 0;
+    returns_soon = state.returns_soon ? 1 : 0;
+    owes_refund = state.owes_refund ? 1 : 0;
+    lease_calls = static_cast<std::uint32_t>(state.lease_calls);
+    windows = state.windows;
+    own = state.own;
+    counted_at = state.counted_at;
+    asked = state.asked;
+    returns_until = state.returns_until;
+}
 
 bool QuotaCache::Large::owes() const {
     return has_report != 0 || std::ranges::any_of(windows, [](const QuotaState::Window& window) {
@@ -308,8 +322,9 @@ QuotaCache::Held QuotaCache::Large::unpack() const {
 }
 
 template <typename Table>
-Place QuotaCache::load_from(const Table& table, const Key& key, QuotaState& state) const {
-    const Place place = table.find(key);
+Place QuotaCache::load_from(const Table& table, const Key& key, QuotaState& state,
+                            Place place) const {
+    place = table.find_again(place, key);
     if (!place) {
         return place;
     }
@@ -329,9 +344,10 @@ QuotaState QuotaCache::load(const Key& key) const {
     return state;
 }
 
-Place QuotaCache::load(const Key& key, QuotaState& state) const {
+Place QuotaCache::load(const Key& key, QuotaState& state, Place place) const {
     static_assert(SmallTable::place_size() == 128, "a million keys must fit 256 MiB");
-    return key.is_small ? load_from(small_, key, state) : load_from(large_, key, state);
+    return key.is_small ? load_from(small_, key, state, place)
+                        : load_from(large_, key, state, place);
 }
 
 void QuotaCache::save_spent(Place place, const Key& key, const QuotaState& state,
@@ -343,8 +359,9 @@ void QuotaCache::save_spent(Place place, const Key& key, const QuotaState& state
     key.is_small ? save_in(small_) : save_in(large_);
 }
 
-bool QuotaCache::count_in_place(const Key& key, const PlainReply& reply, SteadyTime now) const {
-    const Place place = key.is_small ? small_.find(key) : Place{};
+bool QuotaCache::count_in_place(const Key& key, const PlainReply& reply, SteadyTime now,
+                                Place place) const {
+    place = key.is_small ? small_.find_again(place, key) : Place{};
     if (!place || !small_.at(place).may_count(reply)) {
         return false;
     }
@@ -371,27 +388,30 @@ bool QuotaCache::save(Place place, const Key& key, const QuotaState& state, Stea
 
 /// A value takes the place of others of its id, or of a quota without an effect.
 template <typename Table>
-Place QuotaCache::put_in(const Table& table, Place place, const Key& key, const QuotaState& state,
+Place QuotaCache::put_in(const Table& table, const Key& key, const QuotaState& state,
                          SteadyTime now) {
     if (!ValueDigest::is_of_value(key.value)) {
-        return table.put_at(place, key, now, key, state);
+        return table.put(key, now, key, state);
     }
     const auto may_replace = [&](const auto& entry, std::chrono::milliseconds unused) {
         return entry.is_sibling(key) || entry.has_ended(unused);
     };
-    return table.put_replacing(may_replace, place, key, now, key, state);
+    return table.put_replacing(may_replace, key, now, key, state);
 }
 
 template <typename Table>
 bool QuotaCache::save_in(const Table& table, Place place, const Key& key, const QuotaState& state,
                          SteadyTime now) const {
     const Place known = place ? place : table.find(key);
-    const bool had_report = known && table.at(known).has_report != 0;
-    const bool done = static_cast<bool>(put_in(table, known, key, state, now));
+    if (!known) {
+        return static_cast<bool>(put_in(table, key, state, now));
+    }
+    const bool had_report = table.at(known).has_report != 0;
+    table.change(known, now, [&](auto& entry) { entry.set(state, key.api_key); });
     if (had_report && !state.report) {
         reports_.remove(key);
     }
-    return done;
+    return true;
 }
 
 QuotaCache::HeldSummary QuotaCache::Held::summary() const {

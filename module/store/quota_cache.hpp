@@ -107,8 +107,9 @@ class QuotaCache {
 
     /// The stored state, or an empty one. Only save() marks the quota as used.
     QuotaState load(const Key& key) const;
-    /// The same, into an empty state. Returns the place, for a save() under the same lock.
-    Place load(const Key& key, QuotaState& state) const;
+    /// The same, into an empty state. Returns the place, for a save() under the same lock. Faster
+    /// if the quota is still at `place`, which an earlier load() returned.
+    Place load(const Key& key, QuotaState& state, Place place = {}) const;
     /// The quota's place; none if it is not stored.
     Place find(const Key& key) const { return key.is_small ? small_.find(key) : large_.find(key); }
 
@@ -117,7 +118,8 @@ class QuotaCache {
     /// place: all entries that could be evicted are held, or the quota is that of a value, which
     /// evicts few others.
     bool save(const Key& key, const QuotaState& state, SteadyTime now);
-    /// The same, and faster if the quota is still at the place that load() returned.
+    /// The same for the place that load() has returned under the same lock. No quota without a
+    /// place was saved since: it may have moved others.
     bool save(Place place, const Key& key, const QuotaState& state, SteadyTime now);
 
     /// Stores the lease and the arrivals of a state that is otherwise as load() has found it at
@@ -126,8 +128,10 @@ class QuotaCache {
 
     /// Changes the stored state as note_plain and apply_reply do, without loading and saving it.
     /// False if it is not stored in a small place, holds something, expects units of other nodes,
-    /// or has counts that the reply does not simply replace: nothing is changed.
-    bool count_in_place(const Key& key, const PlainReply& reply, SteadyTime now) const;
+    /// or has counts that the reply does not simply replace: nothing is changed. `place` as in
+    /// load().
+    bool count_in_place(const Key& key, const PlainReply& reply, SteadyTime now,
+                        Place place = {}) const;
 
     /// The position of an iteration over the held quotas.
     struct Cursor {
@@ -210,6 +214,8 @@ class QuotaCache {
         /// Into an empty state; all but the report.
         void unpack(QuotaState& state) const;
         Arrivals arrivals() const;
+        /// Stores what depends on the state, and the key that was used.
+        void set(const QuotaState& state, std::uint64_t used);
         /// See save_spent. Valid at any time: a worker may be killed meanwhile.
         void set_spent(const QuotaState& state, std::uint64_t used);
         /// See count_in_place.
@@ -264,6 +270,8 @@ class QuotaCache {
         Held unpack() const;
         /// Into an empty state; all but the report.
         void unpack(QuotaState& state) const;
+        /// Stores what depends on the state, and the key that was used.
+        void set(const QuotaState& state, std::uint64_t used);
         /// See save_spent.
         void set_spent(const QuotaState& state, std::uint64_t used);
 
@@ -293,9 +301,9 @@ class QuotaCache {
     };
 
     template <typename Table>
-    Place load_from(const Table& table, const Key& key, QuotaState& state) const;
+    Place load_from(const Table& table, const Key& key, QuotaState& state, Place place) const;
     template <typename Table>
-    static Place put_in(const Table& table, Place place, const Key& key, const QuotaState& state,
+    static Place put_in(const Table& table, const Key& key, const QuotaState& state,
                         SteadyTime now);
     template <typename Table>
     bool save_in(const Table& table, Place place, const Key& key, const QuotaState& state,

@@ -98,6 +98,11 @@ class SetAssociative {
 
     /// The place of the key's entry.
     Place find(const Key& key) const { return find(key, choose(key)); }
+    /// The same, and faster if the entry is still at `place`, which find returned some time ago; it
+    /// may be none.
+    Place find_again(Place place, const Key& key) const {
+        return holds(place, key, tag_of(key.hash())) ? place : find(key);
+    }
     /// The place of an entry whose key has this hash and for which `is_right` returns true.
     template <typename IsRight>
     Place find_hash(std::uint64_t hash, IsRight is_right) const {
@@ -135,17 +140,17 @@ class SetAssociative {
         return put_anywhere(keeps_none, place, key, now, args...);
     }
 
-    /// As put_at(), but a new entry takes the place of another one only if `may_replace` returns
+    /// As put(), but a new entry takes the place of another one only if `may_replace` returns
     /// true for it and for the time since its last use, rounded down. Returns no place if there is
     /// none.
     template <typename MayReplace, typename... Args>
-    Place put_replacing(const MayReplace& may_replace, Place place, const Key& key,
+    Place put_replacing(const MayReplace& may_replace, const Key& key,
                         std::chrono::milliseconds now, const Args&... args) const {
         const auto keeps = [&](Place other) {
             const std::int64_t ticks = std::max(age(other, tick(now)) - 1, 0);
             return !may_replace(at(other), ticks * kTick);
         };
-        return put_anywhere(keeps, place, key, now, args...);
+        return put_anywhere(keeps, Place{}, key, now, args...);
     }
 
     /// Calls `visit` with each entry whose key has this hash, or another one with the same tag.
@@ -159,18 +164,12 @@ class SetAssociative {
         });
     }
 
-    /// Calls `change` with the entry at a place that find or put has just returned, and marks it as
-    /// used now. The entry must not be held, neither before nor afterwards: it is lost if the
-    /// worker is killed meanwhile.
+    /// Calls `change` with the entry at a place that find or put has returned, and marks it as used
+    /// now. No entry was put since. The entry is lost if the worker is killed meanwhile, as in
+    /// put().
     template <typename Change>
     void change(Place place, std::chrono::milliseconds now, Change change) const {
-        Set& set = sets_[place.set];
-        const std::uint32_t tag = std::exchange(set.tags[place.way], 0);
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        change(set.entries[place.way]);
-        set.used_at[place.way] = tick(now);
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        set.tags[place.way] = tag;
+        write_with(place, sets_[place.set].tags[place.way], tick(now), change);
     }
 
     /// Removes the key's entry, if there is one.
@@ -281,9 +280,13 @@ class SetAssociative {
         return static_cast<std::uint32_t>(hash * half_ >> 32U);
     }
 
+    static std::uint32_t tag_of(std::uint64_t hash) {
+        return std::max(static_cast<std::uint32_t>(hash), std::uint32_t{1});
+    }
+
     Choice choose(const Key& key) const { return choose(key.hash()); }
     Choice choose(std::uint64_t hash) const {
-        const std::uint32_t tag = std::max(static_cast<std::uint32_t>(hash), std::uint32_t{1});
+        const std::uint32_t tag = tag_of(hash);
         const std::uint32_t left = scale(hash >> 32U);
         return {tag, left, other(left, tag)};
     }
@@ -434,14 +437,20 @@ class SetAssociative {
         return oldest;
     }
 
-    /// Constructs the entry in place, because copies of bytes that were just written are slow. The
-    /// place is free during the construction: a worker may be killed between any two statements.
+    /// Constructs the entry in place, because copies of bytes that were just written are slow.
     template <typename... Args>
     void write(Place place, std::uint32_t tag, std::uint32_t used_at, const Args&... args) const {
+        write_with(place, tag, used_at, [&](Entry& entry) { std::construct_at(&entry, args...); });
+    }
+
+    /// The place is free while the entry is written: a worker may be killed between any two
+    /// statements.
+    template <typename Write>
+    void write_with(Place place, std::uint32_t tag, std::uint32_t used_at, Write write) const {
         Set& set = sets_[place.set];
         set.tags[place.way] = 0;
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        std::construct_at(&set.entries[place.way], args...);
+        write(set.entries[place.way]);
         if (is_held(place)) {
             bits_[place.set / 64] |= std::uint64_t{1} << place.set % 64;
         }

@@ -141,6 +141,22 @@ TEST_F(SetAssociativeTest, APlaceThatNowHasAnotherKeyIsNotUsed) {
     EXPECT_EQ(table_.at(table_.find({1})).content, 2);
 }
 
+TEST_F(SetAssociativeTest, FindsAgainWhatMayHaveMoved) {
+    put(1, 1s);
+    const Place place = table_.find({1});
+    EXPECT_EQ(table_.at(table_.find_again(place, {1})).content, 1);
+    EXPECT_EQ(table_.at(table_.find_again({}, {1})).content, 1);
+    EXPECT_EQ(table_.at(table_.find_again({.set = 1000, .way = 1000}, {1})).content, 1);
+    for (std::uint64_t n = 2; n <= 17; ++n) {
+        put(n, std::chrono::seconds(n));
+    }
+    EXPECT_FALSE(table_.find_again(place, {1})) << "17 took its place";
+    put(1, 18s);
+    EXPECT_EQ(table_.at(table_.find_again(place, {1})).content, 1);
+    table_.remove({1});
+    EXPECT_FALSE(table_.find_again(table_.find({3}), {1}));
+}
+
 TEST(SetAssociative, OneSetIsEnough) {
     const Memory memory(1);
     const Table table(memory.span());

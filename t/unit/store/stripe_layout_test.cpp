@@ -177,8 +177,10 @@ int use(std::span<std::byte> memory, unsigned seed) {
         QuotaState state;
         const Place place = tables.quotas.load(whose, state);
         known += place ? 1 : 0;
-        whose.is_small = choice() % 4 != 0;  // The place may be one of the other table.
         tables.quotas.save(place, whose, state, now);
+        // The place may be one of the other table.
+        whose.is_small = choice() % 4 != 0;
+        tables.quotas.load(whose, state, place);
         tables.addresses.charge({whose.table, {4, {}}}, kQuota.rates, 1, Instant(now));
     }
     return known;
