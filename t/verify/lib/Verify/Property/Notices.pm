@@ -10,7 +10,7 @@ package Verify::Property::Notices;
 #
 # A loss of counts may have lost the notices of a window, or its level is noticed again: once more for each time. A failover
 # may lose notices that the replica did not have. A sliding window reaches a level by an estimate: here, none is noticed
-# twice. Nothing is checked while the clock of Redis steps.
+# twice. A limit that becomes higher is noticed again. Nothing is checked while the clock of Redis steps.
 
 use strict;
 use warnings;
@@ -85,7 +85,10 @@ sub _check_level {
     my ($model, $owner, $table, $name, $limits, $window, $level, $notices, $from, $to, @here) = @_;
     my $losses = $model->faults($from, $to + $replicated, 'loss');
     my @shown = map { "notice $_->{entry}: $_->{used} of $_->{limit} were used" } @$notices;
-    return evidence("$name: $level% of window $window is noticed " . @$notices . " times, after $losses losses of counts", @shown, @here) if @$notices > 1 + $losses;
+    my %times;
+    $times{ $_->{limit} }++ for @$notices;    # a limit that becomes higher has levels of its own
+    my $times = max(0, values %times);
+    return evidence("$name: $level% of window $window is noticed $times times, after $losses losses of counts", @shown, @here) if $times > 1 + $losses;
     return if $limits->{sliding};
     if (!@$notices) {
         my @certain = grep { $_->{status} == 200 && $_->{verdict} ne 'degraded' && defined $model->window($limits, $_) } @here;
