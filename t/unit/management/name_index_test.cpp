@@ -47,23 +47,23 @@ class NameIndexTest : public testing::Test {
     }
 };
 
-using Members = std::vector<std::string>;
+using IndexEntries = std::vector<std::string>;
 
 TEST_F(NameIndexTest, HasTheNamesOfIds) {
     create("i", "ACME");
     create("j", "");
     create("k", "acme");
-    EXPECT_EQ(members(), (Members{"acme\ni", "acme\nk"}));
+    EXPECT_EQ(members(), (IndexEntries{"acme\ni", "acme\nk"}));
     rename("i", "Other");
     rename("j", "ÄB");
-    EXPECT_EQ(members(), (Members{"acme\nk", "other\ni", "äb\nj"}));
+    EXPECT_EQ(members(), (IndexEntries{"acme\nk", "other\ni", "äb\nj"}));
     rename("k", "Acme");
     rename("i", "");
-    EXPECT_EQ(members(), (Members{"acme\nk", "äb\nj"}));
+    EXPECT_EQ(members(), (IndexEntries{"acme\nk", "äb\nj"}));
     auto revocation = operation();
     const std::string id = "j";
     run_to_end(revocation.revoke(id));
-    EXPECT_EQ(members(), Members{"acme\nk"});
+    EXPECT_EQ(members(), IndexEntries{"acme\nk"});
 }
 
 /// The index may have more names than the records, and never fewer.
@@ -95,11 +95,11 @@ TEST_F(NameIndexTest, KeepsANameThatWasGivenAgainMeanwhile) {
     const std::string id = "i";
     const std::string name = "name";
     run_to_end(index.remove(id, name));
-    EXPECT_EQ(members(), Members{"name\ni"}) << "the key has it";
+    EXPECT_EQ(members(), IndexEntries{"name\ni"}) << "the key has it";
     const std::string other = "other";
     run_to_end(index.add(id, other));
     run_to_end(index.remove(id, other));
-    EXPECT_EQ(members(), Members{"name\ni"});
+    EXPECT_EQ(members(), IndexEntries{"name\ni"});
 }
 
 TEST(IndexedName, IsRepeatedByItsCursor) {
