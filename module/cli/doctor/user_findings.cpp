@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "module/cli/doctor/finding.hpp"
@@ -13,6 +15,17 @@ namespace tollgate::cli {
 namespace {
 
 constexpr std::string_view kPermissions = "permissions";
+
+/// What the user of the gateways may not do at a server, in several parts.
+Finding finding_of(std::string_view user, std::string_view server,
+                   std::initializer_list<std::string_view> parts) {
+    std::string text = "the user \"";
+    text.append(user).append("\" of the gateways, of Redis at ").append(server).append(", ");
+    for (const auto part : parts) {
+        text += part;
+    }
+    return {kPermissions, std::move(text)};
+}
 
 /// Asks the masters what the user of the gateways may do.
 class GatewayUser {
@@ -128,22 +141,19 @@ std::vector<Finding> findings_of_gateway_user(RedisSession& session, const std::
     }
     std::vector<Finding> findings;
     for (const auto& [server, lacks] : by_server) {
-        const std::string subject =
-            "the user \"" + user + "\" of the gateways, of Redis at " + server + ", ";
         if (lacks.keys) {
             findings.push_back(
-                {kPermissions,
-                 subject + "may not use the keys of the prefix: add ~" + session.prefix() + "*"});
+                finding_of(user, server,
+                           {"may not use the keys of the prefix: add ~", session.prefix(), "*"}));
         }
         if (lacks.channel) {
             findings.push_back(
-                {kPermissions,
-                 subject + "may not use the channel of changes: add &" + session.keys().events()});
+                finding_of(user, server,
+                           {"may not use the channel of changes: add &", session.keys().events()}));
         }
         for (const auto& [use, rules] : lacks.rules) {
-            findings.push_back(
-                {kPermissions, subject + "lacks commands: " + std::string(consequence_of(use)) +
-                                   ": add " + rules});
+            findings.push_back(finding_of(
+                user, server, {"lacks commands: ", consequence_of(use), ": add ", rules}));
         }
     }
     return findings;
