@@ -311,7 +311,8 @@ void QuotaWatch::drop_least_active() {
 
 std::vector<ActiveQuota> QuotaWatch::active() const {
     std::vector<ActiveQuota> active;
-    for (const auto& [key, id] : ids_) {
+    for (const auto& entry : ids_) {
+        const auto& id = entry.second;
         const std::string& name = id.owner.id;
         const auto add = [&](bool of_group) {
             for (const auto& [table, quota] : id.tables) {

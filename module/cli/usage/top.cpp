@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <ranges>
 #include <tuple>
 
 #include "module/cli/commands/commands.hpp"
@@ -165,7 +164,10 @@ std::vector<TopRow> with_records(RedisSession& session, std::vector<ActiveQuota>
         }
     }
     std::vector<std::string> names;
-    std::ranges::copy(std::views::keys(ids), std::back_inserter(names));
+    names.reserve(ids.size());
+    for (const auto& [id, record] : ids) {
+        names.push_back(id);
+    }
     for (auto& keys : complete(reader.keys_of(std::move(names)))) {
         if (!keys.keys.empty()) {
             ids[keys.id] = std::move(keys.keys.front().record);
