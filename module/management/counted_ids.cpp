@@ -36,7 +36,7 @@ std::optional<Place> take_place(std::string_view& cursor) {
 }  // namespace
 
 std::string CountedIds::Progress::cursor() const {
-    const auto listed = text_of_place(ids);
+    auto listed = text_of_place(ids);
     if (list == List::kIds) {
         return listed;
     }
