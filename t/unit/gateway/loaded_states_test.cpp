@@ -11,7 +11,7 @@ class LoadedStatesTest : public EngineTest {
   protected:
     LoadedStatesTest() { add_table("search", {{20, 60s}}); }
 
-    AcquireRequest request_for(int id, std::vector<std::size_t> of) const {
+    AcquireRequest request_for(int id, const std::vector<std::size_t>& of) const {
         Quotas quotas;
         for (const std::size_t table : of) {
             TableQuota& quota = quotas.emplace_back();
