@@ -30,8 +30,7 @@ bool are_equal(const TokenHash& one, const TokenHash& other) {
 KnownKey* KnownValues::find(const KnownKey& key, std::string_view values) noexcept {
     Recent& recent = recent_of(key, values);
     if (recent.entry != nullptr && are_equal(recent.key, key.token) &&
-        recent.size == values.size() &&
-        std::memcmp(recent.text.data(), values.data(), values.size()) == 0 &&
+        std::string_view(recent.text.data(), recent.size) == values &&
         are_equal(recent.entry->token, recent.token) && recent.entry->tables == key.tables) {
         recent.entry->used = key.used;
         return recent.entry;
@@ -42,7 +41,7 @@ KnownKey* KnownValues::find(const KnownKey& key, std::string_view values) noexce
         recent.token = entry->token;
         recent.entry = entry;
         recent.size = static_cast<std::uint32_t>(values.size());
-        std::memcpy(recent.text.data(), values.data(), values.size());
+        values.copy(recent.text.data(), values.size());
     }
     return entry;
 }
