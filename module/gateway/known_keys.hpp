@@ -79,8 +79,9 @@ class KnownKeys {
     static constexpr std::size_t kWays = 4;
     using Keys = std::array<KnownKey, kWays>;
     struct Set {
-        std::array<std::uint16_t, kWays> tags{};  ///< of the hashes: a search reads one key
-        std::unique_ptr<Keys> keys;               ///< nullptr: none
+        /// A part of the hash of each token: a search reads only the keys with its own.
+        std::array<std::uint16_t, kWays> tags{};
+        std::unique_ptr<Keys> keys;  ///< nullptr: none
     };
 
     using Secret = std::array<unsigned char, 16>;

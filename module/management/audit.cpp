@@ -105,7 +105,7 @@ Task<AuditPage> read_audit(Database& database, const redis::Keys& keys, AuditQue
     // A filter that few entries pass must not read all.
     constexpr int kMostReads = 40;
     if (!query.after.empty() && !is_place(query.after)) {
-        refuse("after: use the value of \"next\"");
+        refuse_cursor();
     }
     AuditPage page{.entries = {}, .last = query.after, .has_more = true};
     for (int reads = 0; reads < kMostReads && page.has_more && page.entries.size() < query.limit;

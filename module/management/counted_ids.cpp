@@ -28,7 +28,7 @@ std::optional<Place> take_place(std::string_view& cursor) {
     cursor.remove_prefix(std::min(text.size() + 1, cursor.size()));
     auto place = Place::of_cursor(text);
     if (!place && !text.empty()) {
-        refuse("after: use the value of \"next\"");
+        refuse_cursor();
     }
     return place;
 }
@@ -59,13 +59,13 @@ CountedIds::Progress CountedIds::Progress::of_cursor(std::string_view cursor) {
     if (progress.list == List::kIds) {
         progress.ids = Place::of_cursor(cursor);
         if (!progress.ids) {
-            refuse("after: use the value of \"next\"");
+            refuse_cursor();
         }
         return progress;
     }
     const auto parts = std::ranges::count(cursor, ',') + 1;
     if (parts != (progress.list == List::kRevoked ? 2 : 3)) {
-        refuse("after: use the value of \"next\"");
+        refuse_cursor();
     }
     progress.ids = take_place(cursor);
     progress.revoked = take_place(cursor);
@@ -74,7 +74,7 @@ CountedIds::Progress CountedIds::Progress::of_cursor(std::string_view cursor) {
         const auto slot = parse_whole_number(cursor.substr(0, colon), 0, redis::kSlots - 1);
         const auto subject = cursor.substr(std::min(colon + 1, cursor.size()));
         if (!slot || (!subject.empty() && !is_valid_key_id(subject))) {
-            refuse("after: use the value of \"next\"");
+            refuse_cursor();
         }
         progress.slot = static_cast<redis::Slot>(*slot);
         progress.subject = subject;

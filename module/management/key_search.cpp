@@ -21,7 +21,7 @@ template <typename PlaceType>
 std::optional<PlaceType> place_after(const std::optional<std::string>& cursor) {
     auto place = cursor ? PlaceType::of_cursor(*cursor) : std::nullopt;
     if (cursor && !place) {
-        refuse("after: use the value of \"next\"");
+        refuse_cursor();
     }
     return place;
 }

@@ -42,4 +42,9 @@ class OperationError : public std::runtime_error {
     throw OperationError(Reason::kInvalid, why);
 }
 
+/// Refuses the cursor of a page: `after` is not `next` of the page before. Throws OperationError.
+[[noreturn]] inline void refuse_cursor() {
+    refuse("after: use the value of \"next\"");
+}
+
 }  // namespace tollgate::management

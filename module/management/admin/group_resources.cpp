@@ -20,7 +20,7 @@ namespace {
 Task<AdminResponse> list_groups(ResourceRequest request) {
     auto after = request.query.find("after").value_or("");
     if (!after.empty() && !is_valid_key_id(after)) {
-        refuse("after: use the value of \"next\"");
+        refuse_cursor();
     }
     const auto limit = static_cast<std::size_t>(request.query.number("limit"));
     const auto page = co_await read_groups(request.database, request.keys, std::move(after), limit);
