@@ -21,16 +21,26 @@ inline nlohmann::json parsed_body(const std::string& body) {
     return json;
 }
 
+/// The first endpoint of the API that `is_wanted` accepts, null without one.
+inline const management::Endpoint* find_endpoint(const auto& is_wanted) {
+    for (const auto& part : management::endpoints()) {
+        if (const auto found = std::ranges::find_if(part, is_wanted); found != part.end()) {
+            return &*found;
+        }
+    }
+    return nullptr;
+}
+
 /// The link to the next page has a query that can be read.
 inline void check_link(std::string_view link) {
     constexpr std::string_view kEnd = ">; rel=\"next\"";
     require(link.starts_with('<') && link.ends_with(kEnd));
     link = link.substr(1, link.size() - 1 - kEnd.size());
     const auto query = link.find('?');
-    require(link.substr(0, query) == "keys" || link.substr(0, query) == "audit");
-    const auto part =
-        link.starts_with("keys") ? management::key_endpoints() : management::other_endpoints();
-    const auto list = std::ranges::find(part, link.substr(0, query), &management::Endpoint::path);
+    const auto* list = find_endpoint([&](const management::Endpoint& endpoint) {
+        return endpoint.path == link.substr(0, query);
+    });
+    require(list != nullptr && list->method == "GET");
     const management::Query next(link.substr(query + 1), list->parameters);
     require(next.find("after").has_value());
 }

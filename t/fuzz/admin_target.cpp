@@ -105,9 +105,8 @@ bool matches(const ResourcePath& path, std::string_view pattern) {
 }
 
 bool is_served(const ResourcePath& path) {
-    const auto serves = [&](const Endpoint& endpoint) { return matches(path, endpoint.path); };
-    return std::ranges::any_of(key_endpoints(), serves) ||
-           std::ranges::any_of(other_endpoints(), serves);
+    return find_endpoint([&](const Endpoint& endpoint) { return matches(path, endpoint.path); }) !=
+           nullptr;
 }
 
 void check_request(const AdminRequest& request) {
