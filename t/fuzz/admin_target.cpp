@@ -30,7 +30,7 @@ Value entry_of(const std::string& place, const std::string& id) {
     return entry;
 }
 
-/// Two ids, each with the same key, and what else Redis may know of them.
+/// Two ids, each with the same key, a group, and what else Redis may know of them.
 GivenReplies database() {
     static const GivenReplies::Given given = [] {
         Value entries{.kind = Value::Kind::kArray};
@@ -49,6 +49,8 @@ GivenReplies database() {
             {"HLEN history", {value_of(2)}},
             {"HGETALL history", {array_of({"api:19000", "5"})}},
             {"HGETALL ban", {array_of({"until", "1800000000000", "level", "1"})}},
+            {"ZRANGEBYLEX groups", {array_of({"acme"}), array_of({})}},
+            {"HGETALL group", {array_of({"id", "acme", "plan", "free"})}},
             {"ZRANGEBYLEX names", {array_of({"fest & co\nk1", "x"}), array_of({})}},
             {"HSCAN history", {page_of({"api:19000", "5"})}},
             {"HMGET quota", {array_of({"19001", "3"})}},
