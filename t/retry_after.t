@@ -6,7 +6,8 @@ use lib 't/lib';
 use Test::More;
 use Gateway;
 use Http;
-use Time::HiRes qw(time sleep);
+use RetryingClients;
+use Time::HiRes qw(time);
 
 my %longest = (fixed => 1, slow => 2, both => 3, sliding => 2, smooth => 4);    # seconds that a refusal may ask for
 my $gateway = Gateway->start(plans => <<'END', workers => 2);
@@ -17,41 +18,7 @@ my $gateway = Gateway->start(plans => <<'END', workers => 2);
     plan smooth  4r/2s window=sliding;
 END
 
-# Each client sends requests until it is refused, waits for Retry-After, must then be granted, and continues after a
-# random pause.
-my @clients;
-for my $plan (sort keys %longest) {
-    for my $n (1 .. 12) {
-        my $key = "$plan$n";
-        $gateway->import_key($key, id => $key, plan => $plan);
-        push @clients, { key => $key, plan => $plan, at => time + rand 2, waits => 0 };
-    }
-}
-
-my (@refused, @odd);
-my $waits = 0;
-while ($waits < 240) {
-    my ($client) = sort { $a->{at} <=> $b->{at} } @clients;
-    my $rest = $client->{at} - time;
-    sleep $rest if $rest > 0;
-    my $r = $gateway->get('/', $client->{key});
-    if (delete $client->{waited}) {
-        $waits++;
-        push @refused, "$client->{key} after $client->{retry_after} s: " . $r->status if $r->status != 200;
-        $client->{at} = time + rand 1;
-    } elsif ($r->status == 429) {
-        my $seconds = $client->{retry_after} = $r->header('retry-after') // '';
-        push @odd, "$client->{key}: '$seconds'" if $seconds !~ /^[1-9]\d*$/ || $seconds > $longest{ $client->{plan} };
-        $client->{waited} = 1;
-        $client->{at} = time + ($seconds || 1);
-    } else {
-        push @odd, "$client->{key}: " . $r->status if $r->status != 200;
-    }
-}
-
-is_deeply(\@refused, [], "none of $waits waits was too short");
-is_deeply(\@odd, [], 'each wait was of whole seconds, no longer than its windows explain');
-
+RetryingClients->check($gateway, longest => \%longest, clients => 12, waits => 240, pause => 1);
 $gateway->nginx->stop;
 
 # Nodes that refuse without Redis know its clock within bounds. Near a full second, Retry-After may be one second too

@@ -9,6 +9,7 @@ use Gateway qw(wait_for_room);
 use JSON::PP ();
 use List::Util qw(sum0);
 use Load;
+use RetryingClients;
 use Test::More;
 use Time::HiRes qw(sleep time);
 use Wait qw(becomes wait_until);
@@ -74,33 +75,7 @@ subtest 'clients that wait for Retry-After are never refused twice' => sub {
         plan slow  1r/2s burst=1;
         plan both  3r/s burst=4 7r/3s;
 END
-    my @clients;
-    for my $plan (sort keys %longest) {
-        for my $n (1 .. 8) {
-            $gateway->import_key("$plan$n", id => "$plan$n", plan => $plan);
-            push @clients, { key => "$plan$n", plan => $plan, at => time + rand 1 };
-        }
-    }
-    my (@refused, @odd);
-    my $waits = 0;
-    while ($waits < 120) {
-        my ($client) = sort { $a->{at} <=> $b->{at} } @clients;
-        my $rest = $client->{at} - time;
-        sleep $rest if $rest > 0;
-        my $r = $gateway->get('/', $client->{key});
-        if (delete $client->{waited}) {
-            $waits++;
-            push @refused, "$client->{key} after $client->{seconds} s: " . $r->status if $r->status != 200;
-            $client->{at} = time + rand 0.5;
-        } elsif ($r->status == 429) {
-            my $seconds = $client->{seconds} = $r->header('Retry-After') // '';
-            push @odd, "$client->{key}: '$seconds'" if $seconds !~ /^[1-9]\d*$/ || $seconds > $longest{ $client->{plan} };
-            $client->{waited} = 1;
-            $client->{at} = time + ($seconds || 1);
-        }
-    }
-    is_deeply(\@refused, [], "none of $waits waits was too short");
-    is_deeply(\@odd, [], 'each was as long as the bucket explains');
+    RetryingClients->check($gateway, longest => \%longest, clients => 8, waits => 120, pause => 0.5);
     $gateway->nginx->stop;
 };
 
