@@ -70,10 +70,12 @@ bool matches(const AuditQuery& query, const StoredEntry& stored) {
            (!query.to || stored.time() <= *query.to);
 }
 
-/// The place of the first or the last entry of a second, as XRANGE takes it.
+/// The place of the first or the last entry of a second, as XRANGE takes it: no entry is older than
+/// 1970.
 std::string bound(std::optional<std::chrono::sys_seconds> second, std::chrono::milliseconds within,
                   std::string_view otherwise) {
-    return second ? std::to_string((second->time_since_epoch() + within).count())
+    const auto earliest = std::chrono::milliseconds::zero();
+    return second ? std::to_string(std::max(earliest, second->time_since_epoch() + within).count())
                   : std::string(otherwise);
 }
 
