@@ -88,6 +88,15 @@ sub begin {
     return $client;
 }
 
+# A read with a body.
+sub begin_lookup {
+    my $client = Http->connect($gateway->address);
+    my $body = encode_json({ digest => 'a' x 64 });
+    $client->send("POST /admin/keys/lookup HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer operator\r\n"
+        . "Content-Type: application/json\r\nContent-Length: " . length($body) . "\r\nConnection: close\r\n\r\n$body");
+    return $client;
+}
+
 subtest 'a command that the user may not call' => sub {
     $redis->cmd('ACL', 'SETUSER', 'default', '-hscan');
     my $histories = BackgroundLoad->start(servers => [$gateway->address], connections => 2, token => 'operator', path => '/admin/keys/client/history');
@@ -99,7 +108,7 @@ subtest 'a command that the user may not call' => sub {
 subtest 'more requests than a worker handles' => sub {
     $redis->sigstop;
     my @under_way = map { begin('keys/client') } 1 .. $kUnderWay;
-    my @waiting = map { begin('keys/client') } 1 .. $kWaiting;
+    my @waiting = map { begin_lookup() } 1 .. $kWaiting;
     my $refused = begin('keys/client')->response('GET');
     is $refused->status, 429, 'one more is refused';
     is $refused->json->{code}, 'too_many_operations', '… with the reason';

@@ -52,7 +52,7 @@ void AdminTasks::start(RedisClient& transport, management::AdminRequest request,
 }
 
 AdminTasks::Kind& AdminTasks::kind_of(const management::AdminRequest& request) {
-    return request.method == "GET" ? reads_ : changes_;
+    return management::is_read(request.method, request.path) ? reads_ : changes_;
 }
 
 bool AdminTasks::may_begin(const Kind& kind) const {
