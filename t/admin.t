@@ -394,7 +394,8 @@ END
     my $second = $newest->[0]{time};
     is_deeply [map { $_->{time} } grep { $_->{time} ne $second } @{ $ask->('GET', "audit?limit=100&from=$second")->json->{entries} }], [], 'from a time';
     is $ask->('GET', "audit?limit=100&from=$second&to=$second&order=desc")->json->{entries}[0]{place}, $newest->[0]{place}, '… to the end of its second';
-    is_deeply $ask->('GET', 'audit?to=2020-01-01T00:00:00Z')->json->{entries}, [], 'to a time';
+    is_deeply $ask->('GET', "audit?to=$_")->json->{entries}, [], "to $_" for '2020-01-01T00:00:00Z', '1969-12-31T23:59:58Z', '0000-01-01T00:00:00Z';
+    is scalar @{ $ask->('GET', 'audit?limit=100&from=1969-12-31T23:59:58Z')->json->{entries} }, @$newest, 'from a time before all entries';
     $walk->('listAudit', 400, 'GET', "audit?$_") for 'order=up', 'from=yesterday', 'to=2026-13-01';
     $walk->('listAudit', 400, 'GET', "audit?after=$_") for 'yesterday', '1-2-3', '-', '1-', '-1', '99999999999999999999-1', '18446744073709551615-18446744073709551615';
 
@@ -459,7 +460,9 @@ END
     for my $case (
         ['{}', 'needs one member'], ['{"operations":{}}', 'needs one member'], ['{"operations":[]}', '1 to 1000'], ['{"operations":[1]}', 'operation 1 is not an object'],
         ['{"operations":[{"method":"GET","path":"keys"}]}', 'operation 1 needs a "method"'], ['{"operations":[{"method":"POST","path":"keys/lookup"}]}', 'operation 1 does not change a key'],
-        ['{"operations":[{"method":"POST","path":"keys:batch"}]}', 'operation 1 does not change'], ['{"operations":[{"method":"DELETE","path":"keys/b1"},{"path":"x"}]}', 'operation 2 needs'],
+        [qq({"operations":[{"method":"DELETE","path":"keys/b1"}]}\0x), 'not valid JSON'],
+        ['{"operations":[{"method":"POST","path":"keys:batch"}]}', 'operation 1 does not change'], ['{"operations":[{"method":"DELETE","path":"keys/b1"},{"path":"x"}]}', 'operation 2 needs a "method"'],
+        ['{"operations":[{"method":"DELETE"}]}', 'operation 1 needs a "path"'],
         ['{"operations":[{"method":"DELETE","path":"keys/b1","color":1}]}', '"color"'], ['{"operations":[{"method":"DELETE","path":"%zz"}]}', 'needs a "path"'],
         ['{"operations":[{"method":"DELETE","path":"keys/b1","path":"keys/b2"}]}', 'given twice'], ['{"operations":[}', 'not valid JSON'],
         ['{"operations":[' . join(',', ('{"method":"DELETE","path":"keys/nobody"}') x 1001) . ']}', '1 to 1000'],

@@ -1,5 +1,6 @@
 #include "module/management/admin/batch_body.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "module/management/admin/json_body.hpp"
@@ -52,7 +53,8 @@ AdminRequest request_of(const AdminRequest& batch, std::string_view operation,
                          .part = number};
     JsonBody members(without_body(operation, request.body), subject);
     request.method = members.take_text("method").value_or("");
-    const auto path = ResourcePath::below("/", "/" + members.take_text("path").value_or(""));
+    const auto path_text = members.take_text("path");
+    const auto path = path_text ? ResourcePath::below("/", "/" + *path_text) : std::nullopt;
     request.if_match = members.take_text("if_match");
     members.require_empty();
     if (request.method != "POST" && request.method != "PATCH" && request.method != "DELETE") {

@@ -154,13 +154,13 @@ class BodyReader {
 }  // namespace
 
 bool is_json_text(std::string_view text) {
-    return nlohmann::json::accept(text);
+    // nlohmann_json ignores what follows a zero byte.
+    return text.find('\0') == std::string_view::npos && nlohmann::json::accept(text);
 }
 
 JsonBody::JsonBody(std::string_view text, std::string_view subject) {
     if (!text.empty()) {
         BodyReader reader(subject);
-        // nlohmann_json ignores what follows this byte.
         if (text.find('\0') != std::string_view::npos) {
             refuse(std::string(subject) + " contains a zero byte");
         }
