@@ -48,6 +48,12 @@ sub test_import {
     is scalar @{ $redis->cmd('ZRANGE', 'changes', 0, -1) }, 1200, '… each key once among the changes';
     ok defined $redis->cmd('ZSCORE', 'changes', sha256_hex('many7')), '… by its digest';
 
+    my $longest = sprintf '%-1048576s', qq({"id":"m1","plan":"free","digest":") . sha256_hex('many1') . '"}';
+    my $long = file(' ' x 1048577, qq({"id":"long","plan":"free","name":") . 'x' x 2_000_000 . '"}', $longest);
+    my $cut = $tollgate->run('import', $long);
+    is counts($cut), '3 0 1 2', 'lines that are too long';
+    like $cut->{err}, qr/2: the line is longer than 1 MiB/, '… are refused by their numbers';
+
     my $full = file('{"id":"full","plan":"pro","name":"N","limits":"5r/s","state":"disabled","created":"2020-02-03T04:05:06Z","expires":"2040-01-01T00:00:00Z","scopes":["b","a"],"meta":{"x":1},"from":["192.0.2.1/24"],"prefix":"acme","group":"acme-group","token":"full-token"}');
     is counts($tollgate->run('import', $full)), '1 1 0 0', 'all members';
     my $shown = JSON::PP::decode_json($tollgate->run(qw(key show full --json))->{out});

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -26,6 +27,8 @@ namespace tollgate::cli {
 namespace {
 
 constexpr std::string_view kStandardInput = "-";
+/// In bytes. Two keys with the longest values have less.
+constexpr std::size_t kLongestLine = std::size_t{1} << 20U;
 
 /// Throws Failure for the error in errno.
 [[noreturn]] void refuse_file(const std::string& name) {
@@ -42,6 +45,43 @@ void require_readable(const std::vector<std::string>& files) {
         }
     }
 }
+
+/// Reads the lines of a file without the memory that a line of any length would take.
+class Lines {
+  public:
+    /// `input` must outlive the object.
+    explicit Lines(std::istream& input) : input_(input) {}
+
+    /// Reads the next line; its number is 1 for the first one. Returns false at the end.
+    bool next() {
+        input_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+        const auto read = static_cast<std::size_t>(input_.gcount());
+        is_cut_ = input_.fail() && !input_.bad() && !input_.eof() && read > 0;
+        if (is_cut_) {
+            input_.clear();
+            input_.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+        } else if (input_.fail()) {
+            return false;
+        }
+        const bool has_end = !is_cut_ && !input_.eof();
+        line_ = std::string_view(buffer_).substr(0, read - (has_end ? 1 : 0));
+        ++number_;
+        return true;
+    }
+
+    /// Valid until the next call of next().
+    std::string_view line() const { return line_; }
+    std::size_t number() const { return number_; }
+    /// Whether the line is longer than kLongestLine.
+    bool is_cut() const { return is_cut_; }
+
+  private:
+    std::istream& input_;
+    std::string buffer_ = std::string(kLongestLine + 1, '\0');
+    std::string_view line_;
+    std::size_t number_ = 0;
+    bool is_cut_ = false;
+};
 
 /// Reads a file of records and imports them in batches.
 class FileImport {
@@ -68,17 +108,20 @@ class FileImport {
         }
         std::istream& input = name_ == kStandardInput ? std::cin : file;
         const auto now = complete(management::KeyReader(database_, keys_).now());
-        std::string line;
-        for (std::size_t number = 1; std::getline(input, line); ++number) {
-            if (line.find_first_not_of(" \t\r") == std::string::npos) {
+        for (Lines lines(input); lines.next();) {
+            if (!lines.is_cut() &&
+                lines.line().find_first_not_of(" \t\r") == std::string_view::npos) {
                 continue;
             }
             try {
-                auto keys = read_import_record(line, now);
+                if (lines.is_cut()) {
+                    management::refuse("the line is longer than 1 MiB");
+                }
+                auto keys = read_import_record(lines.line(), now);
                 check_(keys.keys.front().record);
-                batch_.push_back({.line = number, .keys = std::move(keys)});
+                batch_.push_back({.line = lines.number(), .keys = std::move(keys)});
             } catch (const management::OperationError& error) {
-                import_.refuse(number, error.what());
+                import_.refuse(lines.number(), error.what());
             }
             if (batch_.size() == management::BulkImport::kBatch) {
                 store_durably();
