@@ -316,6 +316,14 @@ END
     $sh->("dpkg --remove $name && dpkg --install /tmp/$name.deb", 'removed and installed again');
     is_deeply($enabled->(), [], '… still disabled');
 
+    # With systemd, whose systemctl here only notes what it is asked for.
+    $root->write('/usr/bin/systemctl', "#!/bin/sh\necho \"\$*\" >> /tmp/systemctl.log\n");
+    $sh->('chmod +x /usr/bin/systemctl; mkdir -p /run/systemd/system');
+    my $asked = sub { $sh->("rm -f /tmp/systemctl.log; dpkg $_[0] > /dev/null; cat /tmp/systemctl.log", "dpkg $_[0]") };
+    like($asked->('--install /tmp/tollgate.deb'), qr/daemon-reload\n.*try-restart tollgate-notify\.service/s, 'an upgrade restarts the unit of the command if it runs');
+    like($asked->('--remove tollgate'), qr/stop tollgate-notify\.service\n.*daemon-reload/s, 'a removal stops it');
+    $sh->('rm -r /usr/bin/systemctl /tmp/systemctl.log /run/systemd');
+
     $reloads->("dpkg --purge $name tollgate", 'it is purged');
     $is_as_before->('after that');
     is($sh->('find / -xdev -path /var/log -prune -o \( -name "*tollgate*" -o -name "*petstore*" \) -print | sort'),

@@ -175,7 +175,9 @@ to try the Tollgate gateway with, and not enabled when it is installed.")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME ${COMMAND_PACKAGE})
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
-set(CPACK_DEBIAN_COMMAND_PACKAGE_CONTROL_EXTRA ${DEBIAN_FILES}/conffiles)
+set(command_scripts ${DEBIAN_FILES}/command)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_CONTROL_EXTRA ${command_scripts}/conffiles
+    ${command_scripts}/postinst ${command_scripts}/prerm ${command_scripts}/postrm)
 set(CPACK_DEBIAN_COMMAND_DESCRIPTION
 "API keys of the Tollgate gateway: issue, change, revoke
 The command that issues, rotates and revokes the API keys of a Tollgate
