@@ -4,7 +4,9 @@ use strict;
 use warnings;
 use lib 't/lib';
 use Command;
+use File::Temp qw(tempdir);
 use Gateway qw(wait_for_room);
+use POSIX qw(mkfifo);
 use RedisCluster;
 use RedisServer;
 use Test::More;
@@ -120,6 +122,28 @@ subtest 'one Redis, whose user may what the page says' => sub {
         is $redis->cmd('ZSCORE', $_, 'old'), undef, "… and leave $_ when another one is counted" for qw(t:subjects t:subject_ends);
     };
     is_deeply $gateway->status->{redis}[0]{errors}, 0, 'no error';
+};
+
+subtest 'an id that is revoked during an export' => sub {
+    my $redis = RedisServer->start;
+    my $gateway = start($redis);
+    my $tollgate = command($redis);
+    # The first page is larger than a pipe: the command waits until the test reads.
+    my @ids = map { sprintf 'h%04d', $_ } 1 .. 201;
+    $redis->cmd('ZADD', 't:ids', map { (1000, $_) } @ids);
+    my $today = int(time / 86400);
+    $redis->cmd('HSET', "t:history:{$_}", map { ('api:' . ($today - $_), 1) } 1 .. 30) for @ids;
+    my $dir = tempdir(CLEANUP => 1);
+    mkfifo("$dir/out", 0600) or die $!;
+    my $export = $tollgate->start({ stdout => "$dir/out" }, qw(export usage));
+    open my $out, '<', "$dir/out" or die $!;
+    like scalar <$out>, qr/^id,/, 'the export begins';
+    is $tollgate->run(qw(key revoke --yes h0001))->{status}, 0, 'an id of its first page is revoked';
+    my %lines;
+    $lines{ (split /,/)[0] }++ while <$out>;
+    waitpid $export->{pid}, 0;
+    is $?, 0, 'the export ends';
+    is_deeply \%lines, { map { $_ => 30 } @ids }, '… and has each day of each id once';
 };
 
 subtest 'a table without a history' => sub {

@@ -16,8 +16,8 @@ namespace tollgate::management {
 /// The ids that have counts in Redis: those that exist, by the time of their creation; then those
 /// that were revoked, by the time of the revocation; then subjects, which have no key, by their
 /// names, in a cluster by their slots. An id that stays in one of these lists while they are read
-/// is found once, also if it is issued a key at that time; if this key is revoked as well, the id
-/// may be found twice.
+/// is found once, also if it is issued a key at that time. An id that is revoked at that time may
+/// be found twice: its place among the ids is not known any more.
 class CountedIds {
   public:
     /// Bans do not survive a revocation.
