@@ -146,6 +146,9 @@ bool AcquireCall::add(Group& group) {
         tollgate::restore(states, quotas, acquire, AcquireFailure::kNotApplied);
         states.save(now.steady);
         last_report = nullptr;
+        if (request.returns_lease) {
+            context_.unstored().keep_owner(request);  // No pass may find the id.
+        }
     }
 }
 
@@ -345,10 +348,17 @@ void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
     }
     attempt(context_.log(), [&] {
         const AcquireRequest& request = item.group->request;
-        const LockedStripe stripe(context_.zone(), request.id_hash);
-        LoadedStates states(stripe, context_, request);
-        tollgate::restore(states, *request.quotas, *item.acquire, failure);
-        states.save(context_.steady_time());
+        bool holds = false;
+        {
+            const LockedStripe stripe(context_.zone(), request.id_hash);
+            LoadedStates states(stripe, context_, request);
+            tollgate::restore(states, *request.quotas, *item.acquire, failure);
+            states.save(context_.steady_time());
+            holds = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
+        }
+        if (holds) {
+            batcher_.settlement_.keep_owner(request);
+        }
     });
 }
 

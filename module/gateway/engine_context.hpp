@@ -9,6 +9,7 @@
 #include "module/gateway/environment.hpp"
 #include "module/gateway/settings.hpp"
 #include "module/gateway/transport.hpp"
+#include "module/gateway/unstored_units.hpp"
 #include "module/gateway/zone.hpp"
 #include "module/key/api_key.hpp"
 #include "module/redis/protocol/log_throttle.hpp"
@@ -28,7 +29,8 @@ class EngineContext : private Pinned {
           zone_(zone),
           statistics_(statistics),
           transport_(transport),
-          environment_(environment) {}
+          environment_(environment),
+          unstored_(statistics) {}
 
     const RedisSettings& settings() const { return settings_; }
     /// The plan tables of all Redis.
@@ -36,6 +38,7 @@ class EngineContext : private Pinned {
     Zone& zone() const { return zone_; }
     RedisStatistics& statistics() const { return statistics_; }
     Transport& transport() const { return transport_; }
+    UnstoredUnits& unstored() { return unstored_; }
     const Clock& clock() const { return environment_.clock; }
     Log& log() const { return environment_.log; }
     const WorkerProcess& worker() const { return environment_.worker; }
@@ -86,6 +89,7 @@ class EngineContext : private Pinned {
     RedisStatistics& statistics_;
     Transport& transport_;
     Environment environment_;
+    UnstoredUnits unstored_;
     redis::LogThrottle errors_;
     redis::LogThrottle record_problems_;
 };

@@ -28,12 +28,9 @@ void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
     add(statistics["owed_units.lapsed"], counts.lapsed);
 }
 
-LoadedStates::LoadedStates(const LockedStripe& stripe, const EngineContext& context,
+LoadedStates::LoadedStates(const LockedStripe& stripe, EngineContext& context,
                            const AcquireRequest& request)
-    : stripe_(stripe),
-      statistics_(context.statistics()),
-      request_(request),
-      redis_(context.settings().name_hash) {
+    : stripe_(stripe), context_(context), request_(request), redis_(context.settings().name_hash) {
     const Quotas& quotas = *request.quotas;
     if (quotas.size() == 1) {
         Stored& stored = one_stored_.emplace(request, quotas.front(), redis_);
@@ -89,12 +86,12 @@ bool LoadedStates::save(SteadyTime now) noexcept {
         const Place place = is_any_new ? Place{} : stored_[i].place;
         const bool saved = stripe_.quotas().save(place, stored_[i].key, states_[i], now);
         is_any_new = is_any_new || !stored_[i].place;
+        if (!saved && !stored_[i].place) {
+            keep_units(i);
+        }
         const UnitCounts counts = std::exchange(states_[i].counts, {});
         if (saved || !stored_[i].place) {
-            count(statistics_, counts);
-        }
-        if (!saved && !stored_[i].place) {
-            count(statistics_, lost_with(states_[i], (*request_.quotas)[i]));
+            count(context_.statistics(), counts);
         }
         done = done && saved;
     }
@@ -111,10 +108,18 @@ bool LoadedStates::save(SteadyTime now) noexcept {
     return done;
 }
 
+void LoadedStates::keep_units(std::size_t table) noexcept {
+    QuotaState& state = states_[table];
+    const TableQuota& quota = (*request_.quotas)[table];
+    if (is_held(state) && !context_.unstored().take(request_, quota, state)) {
+        count(context_.statistics(), lost_with(state, quota));
+    }
+}
+
 void LoadedStates::save_spent(SteadyTime now) noexcept {
     for (std::size_t i = 0; i < states_.size(); ++i) {
         stripe_.quotas().save_spent(stored_[i].place, stored_[i].key, states_[i], now);
-        count(statistics_, states_[i].counts);
+        count(context_.statistics(), states_[i].counts);
         states_[i].counts = {};
     }
 }

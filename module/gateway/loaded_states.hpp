@@ -19,8 +19,7 @@ void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept;
 class LoadedStates : private Pinned {
   public:
     /// All arguments must outlive it. Throws std::bad_alloc if there are several quotas.
-    LoadedStates(const LockedStripe& stripe, const EngineContext& context,
-                 const AcquireRequest& request);
+    LoadedStates(const LockedStripe& stripe, EngineContext& context, const AcquireRequest& request);
 
     operator std::span<QuotaState>() { return states_; }
     operator std::span<const QuotaState>() const { return states_; }
@@ -38,8 +37,9 @@ class LoadedStates : private Pinned {
     bool prepare_records(Slice& slice, std::uint32_t process);
 
     /// Saves them, and adds their unit counts to the statistics. False if the zone has no room for
-    /// one of them. If it was not stored, its units are lost, and counted as such. If there is no
-    /// room for its report, it stays as it was in the zone, and its units are not counted.
+    /// one of them. If it was not stored, the worker keeps its units (see UnstoredUnits), or they
+    /// are lost, and counted as such. If there is no room for its report, it stays as it was in the
+    /// zone, and its units are not counted.
     bool save(SteadyTime now) noexcept;
     /// The same after a request that the leases have granted, if nothing else has changed than what
     /// spend_leases and note_arrivals change.
@@ -50,8 +50,10 @@ class LoadedStates : private Pinned {
   private:
     BanCache::Key ban_key() const { return {request_.id_hash, redis_}; }
 
+    void keep_units(std::size_t table) noexcept;
+
     const LockedStripe& stripe_;
-    RedisStatistics& statistics_;
+    EngineContext& context_;
     const AcquireRequest& request_;
     std::uint32_t redis_;
     /// Where a state is stored.

@@ -53,6 +53,11 @@ void Settlement::run() noexcept {
 }
 
 void Settlement::on_timer() {
+    store_units();
+    if (is_shutting_down_) {
+        timer_->start(kSettlementInterval);
+        return;
+    }
     const bool is_complete = !claim_turn() || settle(Which::kDue);
     const SteadyTime next = pass_due_ != SteadyTime{} ? kRecallDelay : kSettlementInterval;
     timer_->start(is_complete ? next : kContinueAfter);
@@ -186,6 +191,26 @@ bool Settlement::has_record(std::uint64_t api_key, const IdHash& id) const {
     return LockedStripe(zone, zone.stripe_of_key(api_key)).keys().has_id(api_key, id);
 }
 
+/// Of the key, and of the group if the request needs it.
+bool Settlement::has_records(const AcquireRequest& request) const {
+    return has_record(request.api_key, request.id_hash) &&
+           (request.group_key == 0 || has_record(request.group_key, request.group_hash));
+}
+
+/// Stores what had no place in the zone, and settles what no pass can.
+void Settlement::store_units() {
+    context_.unstored().store(context_, [&](const AcquireRequest& request) {
+        settle_without_pass(request);
+        return has_records(request);
+    });
+}
+
+void Settlement::keep_owner(const AcquireRequest& request) {
+    if (!has_records(request)) {
+        context_.unstored().keep_owner(request);
+    }
+}
+
 /// Nothing if the quota need not be settled now, or cannot be.
 std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, const PlanTable& table,
                                                Which which, ExactSteadyTime now) const {
@@ -248,14 +273,16 @@ void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_ke
 }
 
 void Settlement::settle_without_pass(const AcquireRequest& request) {
-    const bool has_records =
-        has_record(request.api_key, request.id_hash) &&
-        (request.group_key == 0 || has_record(request.group_key, request.group_hash));
-    if (!has_records || returns_leases(*request.quotas)) {
-        AcquireRequest settling = request;
-        settling.returns_lease = true;
-        acquires_.settle(settling);
+    if (has_records(request) && !returns_leases(*request.quotas)) {
+        return;
     }
+    if (!context_.transport().is_reachable(context_.slot_of(request.slot_text()))) {
+        context_.unstored().keep_owner(request);
+        return;
+    }
+    AcquireRequest settling = request;
+    settling.returns_lease = true;
+    acquires_.settle(settling);
 }
 
 /// A record leaves the zone before its quotas are settled only if its plan has changed since (see
@@ -335,7 +362,6 @@ void Settlement::shut_down() {
     if (std::exchange(is_shutting_down_, true)) {
         return;
     }
-    timer_->cancel();
     slices_.shut_down();
     const WorkerProcess& worker = context_.worker();
     context_.zone().workers().erase(worker.number(), worker.process());
@@ -345,6 +371,7 @@ void Settlement::shut_down() {
             left_.push_back(served.id);
         }
     }
+    store_units();
     if (!left_.empty() && may_reach_redis()) {
         stripe_ = 0;
         cursor_ = {};
@@ -374,6 +401,7 @@ void Settlement::go_on() noexcept {
             }
             is_last_ = is_last_ && context_.steady_time() < ends_at_;
             if (is_last_) {
+                store_units();
                 settle(Which::kLeft);
                 acquires.flush();
             }

@@ -30,8 +30,13 @@ class Settlement : private Pinned {
 
     /// Settles at once what the request's id holds if no pass can: the zone has no record of its
     /// key (the key was deleted, or the record was evicted while the zone held nothing of the id),
-    /// or this worker is shutting down and no other serves its tables. Throws std::bad_alloc.
+    /// or this worker is shutting down and no other serves its tables. While Redis is unreachable,
+    /// keeps the id instead, as keep_owner() does. Throws std::bad_alloc.
     void settle_without_pass(const AcquireRequest& request);
+
+    /// No call reports what the request's id holds: the last one failed. Keeps the id if the zone
+    /// has no record of its key, and settles it later.
+    void keep_owner(const AcquireRequest& request);
 
     /// Another node refuses requests of an id, or of a value of it, while units lie in leases.
     /// Returns those of this node soon. `counter` is what follows redis::kRecallOf.
@@ -71,6 +76,8 @@ class Settlement : private Pinned {
                            ExactSteadyTime now) const;
     KeyCache::Owner find_owner(std::uint64_t api_key, const IdHash& id) const;
     bool has_record(std::uint64_t api_key, const IdHash& id) const;
+    bool has_records(const AcquireRequest& request) const;
+    void store_units();
     bool settle(Which which);
     void settle(const Due& due, Which which);
     bool is_ours(std::uint32_t redis) const;

@@ -10,16 +10,6 @@ namespace tollgate {
 
 namespace {
 
-/// The state may have been evicted since the request was granted.
-void restore_windows(QuotaState& state, const TableQuota& quota,
-                     std::span<const WindowCount> windows) {
-    for (std::size_t i = 0; i < windows.size() && state.counted_at == Instant{}; ++i) {
-        if (state.windows[i].counted.number < windows[i].number) {
-            set_window(state, quota, i, windows[i]);
-        }
-    }
-}
-
 /// The part of the units for which a stored state has room: see QuotaCache::save.
 std::int64_t storable(const QuotaState& state, const TableQuota& quota, std::int64_t units) {
     if (!is_small(quota)) {
@@ -39,7 +29,7 @@ std::int64_t storable(const QuotaState& state, const TableQuota& quota, std::int
 
 void settle_cost_of(QuotaState& state, const TableQuota& quota,
                     std::span<const WindowCount> windows, std::int64_t units, bool is_recalled) {
-    restore_windows(state, quota, windows);
+    restore_windows(state, quota, windows);  // It may have been evicted since.
     const std::int64_t stored = storable(state, quota, units);
     const bool has_lease = state.lease > 0 && are_same(state, windows);
     if (units < 0) {

@@ -100,33 +100,6 @@ void add_to_counted(QuotaState& state, std::span<const Adjustment> adjustments, 
     }
 }
 
-/// Takes adjustments back that Redis did not apply: they are owed again.
-void owe_again(QuotaState& state, const TableQuota& quota,
-               std::span<const Adjustment> adjustments) {
-    for (std::size_t i = 0; i < adjustments.size(); ++i) {
-        const std::int64_t current = state.windows[i].counted.number;
-        const auto& [number, units, previous] = adjustments[i];
-        Adjustment dropped;
-        if (quota.rates[i].is_bucket()) {
-            owe_debt(state, i, units);
-        } else if (current == number) {
-            add_owed(state, quota, i, units);
-            add_owed_previous(state, quota, i, previous);
-        } else if (keeps_history(quota, i)) {
-            add_owed_previous(state, quota, i, units);
-            add_owed_previous(state, quota, i, previous);
-        } else if (quota.sliding && current == number + 1) {
-            add_owed_previous(state, quota, i, units);
-            dropped.previous = previous;
-        } else {
-            dropped = adjustments[i];
-        }
-        if (i + 1 == adjustments.size()) {
-            count_dropped(state.counts, dropped);
-        }
-    }
-}
-
 /// The adjustments of one table, and the number of their report; 0 if they have none.
 std::pair<std::uint64_t, std::array<Adjustment, kMaxWindows>> adjust(QuotaState& state,
                                                                      const TableQuota& quota,
@@ -227,6 +200,38 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
         take_strikes(states.front().ban, *demand.ban, now.steady, acquire);
     }
     return acquire;
+}
+
+void owe_again(QuotaState& state, const TableQuota& quota,
+               std::span<const Adjustment> adjustments) {
+    // A state whose lease is being returned may have been evicted.
+    std::array<WindowCount, kMaxWindows> windows{};
+    std::ranges::transform(adjustments, windows.begin(), [](const Adjustment& adjustment) {
+        return WindowCount{.number = adjustment.number};
+    });
+    restore_windows(state, quota, windows);
+    for (std::size_t i = 0; i < adjustments.size(); ++i) {
+        const std::int64_t current = state.windows[i].counted.number;
+        const auto& [number, units, previous] = adjustments[i];
+        Adjustment dropped;
+        if (quota.rates[i].is_bucket()) {
+            owe_debt(state, i, units);
+        } else if (current == number) {
+            add_owed(state, quota, i, units);
+            add_owed_previous(state, quota, i, previous);
+        } else if (keeps_history(quota, i)) {
+            add_owed_previous(state, quota, i, units);
+            add_owed_previous(state, quota, i, previous);
+        } else if (quota.sliding && current == number + 1) {
+            add_owed_previous(state, quota, i, units);
+            dropped.previous = previous;
+        } else {
+            dropped = adjustments[i];
+        }
+        if (i + 1 == adjustments.size()) {
+            count_dropped(state.counts, dropped);
+        }
+    }
 }
 
 void restore(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,

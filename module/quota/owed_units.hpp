@@ -30,6 +30,10 @@ enum class AcquireFailure {
 void restore(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
              AcquireFailure failure);
 
+/// Adds adjustments to what is owed that Redis has not applied. Those of a window that has ended
+/// are dropped, unless it is a day of a history, or the previous one of a sliding window.
+void owe_again(QuotaState& state, const TableQuota& quota, std::span<const Adjustment> adjustments);
+
 /// Redis has applied the adjustments: reports end, and the node's own units are counted.
 void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire);
 

@@ -62,8 +62,8 @@ struct Ban {
 /// each quota, by its longest window.
 struct UnitCounts {
     std::int64_t spent = 0;     ///< of leases: granted to requests, not from a slice
-    std::int64_t carried = 0;   ///< of leases: taken by a worker, into a slice or into a call that
-                                ///< returns them; below 0: the slice or the call has ended
+    std::int64_t carried = 0;   ///< of leases: taken by a worker, into a slice, into a call that
+                                ///< returns them, or because they have no place; below 0: no longer
     std::int64_t refunded = 0;  ///< by requests that used less than they took: they are like leased
     std::int64_t returned = 0;  ///< of leases: returned to Redis
     std::int64_t lost = 0;      ///< of leases: the window ended, or the reply is missing

@@ -171,6 +171,15 @@ void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
     counted = count;
 }
 
+void restore_windows(QuotaState& state, const TableQuota& quota,
+                     std::span<const WindowCount> windows) {
+    for (std::size_t i = 0; i < quota.rates.size() && state.counted_at == Instant{}; ++i) {
+        if (state.windows[i].counted.number < windows[i].number) {
+            set_window(state, quota, i, windows[i]);
+        }
+    }
+}
+
 void roll_windows(QuotaState& state, const TableQuota& quota, Instant now) {
     return_lease(state, quota);
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {

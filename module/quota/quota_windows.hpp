@@ -96,6 +96,11 @@ void owe_to_windows(QuotaState& state, const TableQuota& quota,
 void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
                 const WindowCount& count);
 
+/// Sets the windows of a state without counts of Redis, which may have been evicted, to these if
+/// they are later.
+void restore_windows(QuotaState& state, const TableQuota& quota,
+                     std::span<const WindowCount> windows);
+
 /// Returns the lease, then sets the windows to those that are current at `now`: see roll and
 /// set_window. Sliding windows keep the count of the window before.
 void roll_windows(QuotaState& state, const TableQuota& quota, Instant now);

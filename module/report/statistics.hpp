@@ -49,8 +49,8 @@ struct RequestStatistics {
 /// add_counters.
 struct RedisStatistics {
     std::array<Counter, kRedisCounterCount> counters{};  ///< in the order of kRedisCounters
-    /// Units that the worker took out of the leases: spent, in a slice, or in a call that returns
-    /// them. Decreases when a slice or such a call ends.
+    /// Units that the worker took out of the leases: spent, in a slice, in a call that returns
+    /// them, or without a place in the zone (see take_unstored). Decreases when they are back.
     Counter taken;
     Histogram round_trips;
 

@@ -47,29 +47,6 @@ class AcquireBatcherTest : public EngineTest {
         }
         return reply;
     }
-    /// Saves the state of an id's quota of the first table.
-    void save(const std::string& id, const QuotaState& held) {
-        TableQuota quota;
-        quota.table = "api";
-        quota.table_id = name_hash("api");
-        quota.rates = tables[0].plans[0].rates;
-        const LockedStripe locked(*zone, id_hash(id));
-        locked.quotas().save({id_hash(id), settings.name_hash, quota, 0}, held, SteadyTime(1));
-        locked.bans().save({id_hash(id), settings.name_hash}, held.ban, SteadyTime(1));
-    }
-    /// Every free place of the zone holds owed units of other keys.
-    void fill_zone(bool with_reports) {
-        for (int i = 0; i < 3000; ++i) {
-            QuotaState held;
-            held.windows[0].owed = 1;
-            held.windows[0].counted.number =
-                window_number(workers[0]->clock.wall(), tables[0].plans[0].rates[0].period);
-            if (with_reports) {
-                held.report = Report{static_cast<std::uint64_t>(i + 1), {}};
-            }
-            save("o" + std::to_string(i), held);
-        }
-    }
     int statuses(int status) const {
         return static_cast<int>(std::ranges::count_if(
             requests, [&](const auto& request) { return request->status() == status; }));
@@ -524,7 +501,7 @@ TEST_F(AcquireBatcherTest, ALeaseWhosePlaceIsTakenWhileItReturnsIsNotShownAsHeld
               units("lease_units.spent") + units("lease_units.returned"));
 }
 
-TEST_F(AcquireBatcherTest, ASliceWhosePlaceIsTakenIsLost) {
+TEST_F(AcquireBatcherTest, ASliceWhosePlaceIsTakenIsReturnedWhenThereIsAPlace) {
     tables[0].plans[0].rates = {{1'000'000, 3600s}};
     Worker& worker = start_with_keys(1);
     const auto units = [&](CounterName name) { return statistics[name].value(); };
@@ -539,11 +516,61 @@ TEST_F(AcquireBatcherTest, ASliceWhosePlaceIsTakenIsLost) {
     fill_zone(false);
     ASSERT_EQ(state("k0"), QuotaState{});
     run_for(5s);
+    EXPECT_GT(statistics.taken.value(), units("lease_units.spent")) << "the worker keeps it";
+    empty_zone();
+    run_for(5s);
     EXPECT_EQ(statistics.taken.value(), units("lease_units.spent"));
-    EXPECT_GT(units("lease_units.lost"), 0U);
-    EXPECT_EQ(
-        units("lease_units.granted"),
-        units("lease_units.spent") + units("lease_units.returned") + units("lease_units.lost"));
+    EXPECT_EQ(units("lease_units.lost"), 0U);
+    EXPECT_EQ(units("lease_units.granted"),
+              units("lease_units.spent") + units("lease_units.returned"));
+    EXPECT_EQ(counted("k0"), static_cast<std::int64_t>(requests.size()));
+}
+
+// Its id has no other units: only a call for it knows them.
+TEST_F(AcquireBatcherTest, ALeaseWhosePlaceIsTakenWhileItIsGrantedIsReturnedLater) {
+    tables[0].plans[0].rates = {{1000, 3600s}};
+    Worker& worker = start_with_keys(1);
+    const auto units = [&](CounterName name) { return statistics[name].value(); };
+    bool is_granted = false;
+    worker.transport.on_executed = [&](const auto& executed) {
+        const auto leases = [](const auto& one) { return one.acquire.lease > 0; };
+        if (!is_granted && std::ranges::any_of(executed, leases)) {
+            is_granted = true;
+            fill_zone(false);
+        }
+    };
+    for (int i = 0; i < 50 && !is_granted; ++i) {
+        ask(worker, "k0");
+    }
+    ASSERT_TRUE(is_granted);
+    EXPECT_EQ(state("k0"), QuotaState{});
+    empty_zone();
+    run_for(5s);
+    EXPECT_GT(units("lease_units.returned"), 0U);
+    EXPECT_EQ(units("lease_units.lost"), 0U);
+    EXPECT_EQ(counted("k0"), static_cast<std::int64_t>(requests.size()));
+}
+
+// A lease that is being returned holds no place.
+TEST_F(AcquireBatcherTest, ALeaseWhosePlaceIsTakenWhileItsReturnFailsIsReturnedLater) {
+    tables[0].plans[0].rates = {{1000, 3600s}};
+    Worker& worker = start_with_lease();
+    const std::int64_t lease = state("k0").lease;
+    ASSERT_GT(lease, 0);
+    worker.transport.error_of = [&](const redis::Call& call) {
+        if (call.script != &redis::acquire_script()) {
+            return "";
+        }
+        fill_zone(false);
+        EXPECT_EQ(state("k0"), QuotaState{});
+        return "OOM no memory";
+    };
+    run_for(3s);
+    worker.transport.error_of = nullptr;
+    empty_zone();
+    run_for(5s);
+    EXPECT_EQ(statistics["lease_units.returned"].value(), static_cast<std::uint64_t>(lease));
+    EXPECT_EQ(statistics["lease_units.lost"].value(), 0U);
 }
 
 TEST_F(AcquireBatcherTest, AFullZoneKeepsTheStrikesOfATableThatHasAPlace) {

@@ -170,6 +170,37 @@ class EngineTest : public testing::Test {
         const LockedStripe locked(*zone, id_hash(id));
         return locked.quotas().load({id_hash(id), settings.name_hash, quota, 0});
     }
+    /// Saves the state of an id's quota of the first table.
+    void save(const std::string& id, const QuotaState& held) {
+        TableQuota quota;
+        quota.table = tables[0].name;
+        quota.table_id = name_hash(quota.table);
+        quota.rates = tables[0].plans[0].rates;
+        const LockedStripe locked(*zone, id_hash(id));
+        locked.quotas().save({id_hash(id), settings.name_hash, quota, 0}, held, SteadyTime(1));
+        locked.bans().save({id_hash(id), settings.name_hash}, held.ban, SteadyTime(1));
+    }
+    /// Every free place of the zone holds owed units of other keys.
+    void fill_zone(bool with_reports) {
+        for (int i = 0; i < kFilling; ++i) {
+            QuotaState held;
+            held.windows[0].owed = 1;
+            held.windows[0].counted.number =
+                window_number(workers[0]->clock.wall(), tables[0].plans[0].rates[0].period);
+            if (with_reports) {
+                held.report = Report{static_cast<std::uint64_t>(i + 1), {}};
+            }
+            save("o" + std::to_string(i), held);
+        }
+    }
+    /// These are gone.
+    void empty_zone() {
+        for (int i = 0; i < kFilling; ++i) {
+            save("o" + std::to_string(i), {});
+        }
+    }
+    static constexpr int kFilling = 3000;
+
     Timeline timeline;
     SimulatedRedis redis;
     std::chrono::milliseconds redis_offset{};

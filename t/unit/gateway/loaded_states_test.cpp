@@ -28,7 +28,7 @@ class LoadedStatesTest : public EngineTest {
 
 /// A state that is new in the zone may move another one, which is saved before or after it.
 TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
-    const Worker& worker = start();
+    Worker& worker = start();
     int moved = 0;
     for (int round = 0; round < 400; ++round) {
         SimulatedZone small(7);

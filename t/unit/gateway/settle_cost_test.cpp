@@ -143,5 +143,145 @@ TEST_F(SettleCostTest, InAnOutageToo) {
     expect_all_counted();
 }
 
+/// The zone has no place for the quota of a request that ends, and only its worker knows what the
+/// request has used.
+class SettleWithoutPlaceTest : public SettleCostTest {
+  protected:
+    SettleWithoutPlaceTest() { tables[0].lease_time = 0ms; }
+
+    /// A granted request. Afterwards, its quota has no place.
+    Request& ask_and_fill(Worker& worker) {
+        Request& request = ask(worker, "k", {.cost = kReserved, .settles = true});
+        EXPECT_EQ(request.status(), 0);
+        fill_zone(false);
+        EXPECT_EQ(state("k"), QuotaState{});
+        return request;
+    }
+    void settle(Request& request, std::int64_t used) {
+        request.admission.settle(used);
+        sum += used;
+    }
+    /// Refunds that are not yet returned to Redis, and that are not in the zone.
+    std::uint64_t carried() {
+        return statistics.taken.value() - statistics["lease_units.spent"].value();
+    }
+};
+
+TEST_F(SettleWithoutPlaceTest, IsReportedWhenThereIsAPlace) {
+    for (const std::int64_t used : {0, 3, 25}) {
+        Worker& worker = workers.empty() ? start() : *workers.front();
+        Request& request = ask_and_fill(worker);
+        settle(request, used);
+        run_for(1s);
+        EXPECT_EQ(state("k"), QuotaState{});
+        EXPECT_EQ(counted("k"), sum - used + kReserved);
+        empty_zone();
+        run_for(1s);
+        EXPECT_EQ(counted("k"), sum);
+    }
+    EXPECT_EQ(carried(), 0U);
+    EXPECT_EQ(statistics["lease_units.lost"].value(), 0U);
+    expect_all_counted();
+}
+
+TEST_F(SettleWithoutPlaceTest, SeveralRequestsOfAnIdAreSummedUp) {
+    Worker& worker = start();
+    std::vector<Request*> running;
+    for (int i = 0; i < 20; ++i) {
+        running.push_back(&ask(worker, "k", {.cost = kReserved, .settles = true}));
+    }
+    fill_zone(false);
+    for (Request* request : running) {
+        settle(*request, any(2 * kReserved));
+    }
+    empty_zone();
+    run_for(1s);
+    EXPECT_EQ(counted("k"), sum);
+    EXPECT_EQ(carried(), 0U);
+    expect_all_counted();
+}
+
+TEST_F(SettleWithoutPlaceTest, OfOneOfTwoTables) {
+    add_table("search", {{1'000'000, 3600s}}).lease_time = 0ms;
+    Worker& worker = start();
+    Request& request = ask_and_fill(worker);
+    settle(request, 3);
+    empty_zone();
+    run_for(2s);
+    EXPECT_EQ(counted("k", 0), 3);
+    EXPECT_EQ(counted("k", 1), 3);
+    EXPECT_EQ(carried(), 0U);
+}
+
+TEST_F(SettleWithoutPlaceTest, IsDroppedWithItsWindow) {
+    Worker& worker = start();
+    Request& refunded = ask_and_fill(worker);
+    refunded.admission.settle(3);
+    EXPECT_EQ(carried(), 7U);
+    run_for(3601s);
+    EXPECT_EQ(carried(), 0U);
+    EXPECT_EQ(statistics["lease_units.lost"].value(), 7U);
+}
+
+TEST_F(SettleWithoutPlaceTest, IsLostWithItsWorker) {
+    Worker& worker = start();
+    Request& refunded = ask_and_fill(worker);
+    refunded.admission.settle(3);
+    requests.clear();
+    workers.clear();
+    EXPECT_EQ(carried(), 0U);
+    EXPECT_EQ(statistics["lease_units.lost"].value(), 7U);
+    EXPECT_EQ(statistics["owed_units.noted"].value(), 0U);
+}
+
+TEST_F(SettleWithoutPlaceTest, IsReportedByAWorkerThatEnds) {
+    Worker& worker = start();
+    Request& request = ask_and_fill(worker);
+    settle(request, 3);
+    empty_zone();
+    worker.process.exiting = true;
+    worker.engine.shut_down();
+    run_for(100ms);
+    EXPECT_EQ(counted("k"), sum);
+    EXPECT_EQ(carried(), 0U);
+}
+
+TEST_F(SettleWithoutPlaceTest, OnlySoManyIdsAreKept) {
+    Worker& worker = start();
+    constexpr auto kMany = static_cast<int>(UnstoredUnits::kMost) + 50;
+    std::vector<Request*> running;
+    for (int i = 0; i < kMany; ++i) {
+        add_key("k" + std::to_string(i));
+        running.push_back(
+            &ask(worker, "k" + std::to_string(i), {.cost = kReserved, .settles = true}));
+    }
+    fill_zone(false);
+    for (Request* request : running) {
+        request->admission.settle(3);
+    }
+    EXPECT_EQ(carried(), 7 * UnstoredUnits::kMost);
+    EXPECT_EQ(statistics["lease_units.lost"].value(), 7U * 50);
+    empty_zone();
+    run_for(5s);
+    EXPECT_EQ(carried(), 0U);
+    EXPECT_EQ(statistics["lease_units.returned"].value(), 7 * UnstoredUnits::kMost);
+}
+
+// A pass of the settlement finds no id for the units in the zone.
+TEST_F(SettleWithoutPlaceTest, WithoutARecordOfItsKeyItIsReportedAfterAnOutage) {
+    Worker& worker = start();
+    Request& request = ask(worker, "k", {.cost = kReserved, .settles = true});
+    const KeyCache::Key key{settings.name_hash, sha256("k")};
+    LockedStripe(*zone, key).keys().put_unknown(key, worker.engine.steady_time());
+    worker.transport.reachable = false;
+    settle(request, 3);
+    run_for(1s);
+    EXPECT_EQ(state("k").windows[0].owed, -7);
+    worker.transport.reachable = true;
+    run_for(1s);
+    EXPECT_EQ(counted("k"), 3);
+    EXPECT_EQ(state("k").windows[0].owed, 0);
+}
+
 }  // namespace
 }  // namespace tollgate::gateway
