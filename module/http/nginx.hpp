@@ -9,6 +9,7 @@ extern ngx_module_t ngx_http_tollgate_filter_module;
 namespace tollgate::http {
 
 using nginx::add_field;
+using nginx::add_literal_field;
 using nginx::add_phase_handler;
 using nginx::allow_reading_only;
 using nginx::borrow;

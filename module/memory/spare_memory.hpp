@@ -46,14 +46,6 @@ class SpareMemory {
     static inline std::size_t spare_ = 0;
 };
 
-/// A base of a class T whose objects are in spare memory.
-template <typename T>
-struct Recycled {
-    /// Throws std::bad_alloc. No class inherits T.
-    static void* operator new(std::size_t /*size*/) { return SpareMemory<sizeof(T)>::take(); }
-    static void operator delete(void* memory) noexcept { SpareMemory<sizeof(T)>::give(memory); }
-};
-
 /// An allocator for vectors that usually have at most kFew elements: these are in spare memory.
 template <typename T, std::size_t kFew>
 struct SpareAllocator {

@@ -10,6 +10,7 @@ extern "C" {
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -89,32 +90,58 @@ inline ngx_str_t copy(ngx_pool_t* pool, std::string_view text) {
     return target;
 }
 
+/// A base of classes whose objects make_pooled() puts in spare memory, and not in the pool.
+struct Recycled {};
+template <typename T>
+concept IsRecycled = std::is_base_of_v<Recycled, T>;
+
+/// A Recycled object, and what makes a pool own it.
+template <IsRecycled T>
+struct RecycledPiece {
+    ngx_pool_cleanup_t cleanup{};
+    std::optional<T> object;
+
+    static void* operator new(std::size_t /*size*/) {
+        return SpareMemory<sizeof(RecycledPiece)>::take();
+    }
+    static void operator delete(void* memory) noexcept {
+        SpareMemory<sizeof(RecycledPiece)>::give(memory);
+    }
+};
+
 /// The cleanup handler of make_pooled<T>(). find_pooled<T>() recognizes a T by it.
 template <typename T>
-void destroy(void* object) noexcept {
-    if constexpr (std::is_base_of_v<Recycled<T>, T>) {
-        std::unique_ptr<T>(static_cast<T*>(object)).reset();
+void destroy(void* data) noexcept {
+    if constexpr (IsRecycled<T>) {
+        // nginx still reads `cleanup`: the memory is kept until the next one is destroyed.
+        static std::unique_ptr<RecycledPiece<T>> last;
+        auto* const piece = static_cast<RecycledPiece<T>*>(data);
+        piece->object.reset();
+        last.reset(piece);
     } else {
-        static_cast<T*>(object)->~T();
+        static_cast<T*>(data)->~T();
     }
 }
 
-/// Makes a T in the pool, or in memory of its own if it is Recycled. The pool owns it and runs its
-/// destructor. Throws std::bad_alloc, and what the constructor throws.
+/// Makes a T that the pool owns; the pool runs its destructor. A Recycled object takes no memory of
+/// the pool. Throws std::bad_alloc, and what the constructor throws.
 template <typename T, typename... Arguments>
 T* make_pooled(ngx_pool_t* pool, Arguments&&... arguments) {
-    constexpr bool kIsRecycled = std::is_base_of_v<Recycled<T>, T>;
-    ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(pool, kIsRecycled ? 0 : sizeof(T));
-    if (cleanup == nullptr) {
-        throw std::bad_alloc();
-    }
-    if constexpr (kIsRecycled) {
-        cleanup->data = std::make_unique<T>(std::forward<Arguments>(arguments)...).release();
+    if constexpr (IsRecycled<T>) {
+        auto piece = std::make_unique_for_overwrite<RecycledPiece<T>>();
+        T& object = piece->object.emplace(std::forward<Arguments>(arguments)...);
+        piece->cleanup = {destroy<T>, piece.get(), pool->cleanup};
+        pool->cleanup = &piece.release()->cleanup;
+        return &object;
     } else {
+        ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(pool, sizeof(T));
+        if (cleanup == nullptr) {
+            throw std::bad_alloc();
+        }
         std::construct_at(static_cast<T*>(cleanup->data), std::forward<Arguments>(arguments)...);
+        cleanup->handler = destroy<T>;
+        return static_cast<T*>(cleanup->data);
     }
-    cleanup->handler = destroy<T>;
-    return static_cast<T*>(cleanup->data);
 }
 
 /// The T that make_pooled<T>() made last in this pool; nullptr if there is none. An internal
@@ -123,7 +150,11 @@ template <typename T>
 T* find_pooled(const ngx_pool_t* pool) {
     for (ngx_pool_cleanup_t* cleanup = pool->cleanup; cleanup != nullptr; cleanup = cleanup->next) {
         if (cleanup->handler == destroy<T>) {
-            return static_cast<T*>(cleanup->data);
+            if constexpr (IsRecycled<T>) {
+                return &*static_cast<RecycledPiece<T>*>(cleanup->data)->object;
+            } else {
+                return static_cast<T*>(cleanup->data);
+            }
         }
     }
     return nullptr;

@@ -14,7 +14,8 @@
 /// Responses whose body is one text in memory, for both modules.
 namespace tollgate::nginx {
 
-/// Adds a header field; both texts must be literals. Throws std::bad_alloc.
+/// Adds a header field; both texts are literals, or live as long as the request. Throws
+/// std::bad_alloc.
 inline ngx_table_elt_t* add_literal_field(ngx_http_request_t* r, std::string_view name,
                                           std::string_view value) {
     auto* const field = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
@@ -34,28 +35,40 @@ inline ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name,
     return add_literal_field(r, name, view(copy(r->pool, value)));
 }
 
-/// The digits of a number. They are kept for the next call, which often has the same number.
+/// A number as text.
+class Digits {
+  public:
+    constexpr Digits() = default;  ///< of 0
+    explicit Digits(std::int64_t number) {
+        const char* end = std::to_chars(text_.data(), text_.data() + text_.size(), number).ptr;
+        size_ = static_cast<std::uint32_t>(end - text_.data());
+    }
+    std::string_view view() const { return {text_.data(), size_}; }
+
+  private:
+    std::array<char, NGX_INT64_LEN> text_{'0'};
+    std::uint32_t size_ = 1;
+};
+
+/// Keeps the digits of a number for the next call, which often has the same number.
 class KeptDigits {
   public:
-    /// Valid until the next call.
-    std::string_view of(std::int64_t number) {
+    const Digits& of(std::int64_t number) {
         if (number != number_) {
-            const char* end = std::to_chars(text_.data(), text_.data() + text_.size(), number).ptr;
-            size_ = static_cast<std::size_t>(end - text_.data());
+            digits_ = Digits(number);
             number_ = number;
         }
-        return {text_.data(), size_};
+        return digits_;
     }
 
   private:
     std::int64_t number_ = 0;
-    std::size_t size_ = 1;
-    std::array<char, NGX_INT64_LEN> text_{'0'};
+    Digits digits_;
 };
 
 /// The same for a number.
 inline void add_field(ngx_http_request_t* r, std::string_view name, std::int64_t value) {
-    add_field(r, name, KeptDigits().of(value));
+    add_field(r, name, Digits(value).view());
 }
 
 /// Sets Content-Type and Content-Length; `media_type` must be a literal.

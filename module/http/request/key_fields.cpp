@@ -26,7 +26,7 @@ struct SentFields {
 };
 
 /// What happened to the fields of a request. Its pool owns it.
-struct FieldHistory : Recycled<FieldHistory> {
+struct FieldHistory : nginx::Recycled {
     /// How many guarded locations the request has reached.
     unsigned guarded = 0;
     /// Before some were stripped; nothing if none were.

@@ -20,7 +20,7 @@ AddressBytes address_of(const ngx_http_request_t* r);
 /// A request that passes a guarded location: its admission, and what nginx needs for it. The pool
 /// of the main request owns it, so that an internal redirect, an error page or a subrequest finds
 /// it and the request is decided and counted once.
-class RequestContext : public Recycled<RequestContext>, private gateway::Admission::Client {
+class RequestContext : public nginx::Recycled, private gateway::Admission::Client {
   public:
     /// The context of this request; nullptr if it has passed no guarded location.
     static RequestContext* find(const ngx_http_request_t* r);

@@ -23,6 +23,17 @@ void drop_fields(ngx_http_request_t* r, bool (*is_dropped)(std::string_view name
     });
 }
 
+/// The values of these fields. The pool of the request owns them.
+struct XRateLimitDigits : nginx::Recycled {
+    XRateLimitDigits(const nginx::Digits& of_limit, const nginx::Digits& of_remaining,
+                     const nginx::Digits& of_reset)
+        : limit(of_limit), remaining(of_remaining), reset(of_reset) {}
+
+    nginx::Digits limit;
+    nginx::Digits remaining;
+    nginx::Digits reset;
+};
+
 void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
                            std::span<const WindowState> windows, ExactInstant now,
                            std::span<const FlightState> flights = {}) {
@@ -34,9 +45,12 @@ void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
         // Most responses of a worker have the limit and the reset of the one before.
         static nginx::KeptDigits limit;
         static nginx::KeptDigits reset;
-        add_field(r, "X-RateLimit-Limit", limit.of(binding.rate.limit()));
-        add_field(r, "X-RateLimit-Remaining", binding.remaining);
-        add_field(r, "X-RateLimit-Reset", reset.of(unix_seconds(binding.reset)));
+        const auto& digits = *make_pooled<XRateLimitDigits>(r->pool, limit.of(binding.rate.limit()),
+                                                            nginx::Digits(binding.remaining),
+                                                            reset.of(unix_seconds(binding.reset)));
+        add_literal_field(r, "X-RateLimit-Limit", digits.limit.view());
+        add_literal_field(r, "X-RateLimit-Remaining", digits.remaining.view());
+        add_literal_field(r, "X-RateLimit-Reset", digits.reset.view());
     }
     if ((families & kIetf) != 0) {
         add_field(r, "RateLimit-Policy", rate_limit_policy_field(windows, flights));
