@@ -31,6 +31,18 @@ Instant start_of(const WindowCount& window, Period period) {
 
 }  // namespace
 
+// The code of the calendar is long. It is not inlined where most windows are no months.
+
+std::int64_t month_number(Instant now) {
+    const std::chrono::year_month_day date(std::chrono::floor<std::chrono::days>(now));
+    return (date.year() / date.month() - std::chrono::year(1970) / std::chrono::January).count();
+}
+
+Instant month_start(std::int64_t number) {
+    const auto month = std::chrono::year(1970) / std::chrono::January + std::chrono::months(number);
+    return std::chrono::sys_days(month / 1);
+}
+
 WindowCount roll(const WindowCount& window, Period period, Instant now) {
     const auto number = window_number(now, period);
     const auto ahead = window.number - number;

@@ -22,16 +22,10 @@ using ExactInstant = std::chrono::sys_time<std::chrono::microseconds>;
 inline constexpr Instant kLatestInstant(std::chrono::milliseconds(253'402'300'799'999));
 
 /// The number of the calendar month in UTC that contains `now`: 0 is January 1970.
-constexpr std::int64_t month_number(Instant now) {
-    const std::chrono::year_month_day date(std::chrono::floor<std::chrono::days>(now));
-    return (date.year() / date.month() - std::chrono::year(1970) / std::chrono::January).count();
-}
+std::int64_t month_number(Instant now);
 
 /// When the month of this number begins.
-constexpr Instant month_start(std::int64_t number) {
-    const auto month = std::chrono::year(1970) / std::chrono::January + std::chrono::months(number);
-    return std::chrono::sys_days(month / 1);
-}
+Instant month_start(std::int64_t number);
 
 /// The number of the fixed window that contains `now`. Windows are aligned to the Unix epoch, so
 /// also to UTC; months are those of the calendar.
@@ -48,7 +42,7 @@ constexpr Instant window_end(std::int64_t number, Period period) {
 }
 
 /// How long the fixed window is that ends then.
-constexpr std::chrono::seconds window_length(ExactInstant end, Period period) {
+inline std::chrono::seconds window_length(ExactInstant end, Period period) {
     const auto last = std::chrono::floor<std::chrono::milliseconds>(end);
     return period.is_month() ? std::chrono::floor<std::chrono::seconds>(
                                    last - month_start(month_number(last) - 1))
@@ -80,7 +74,8 @@ inline WindowCount roll(const WindowCount& window, const Rate& rate, Instant now
 }
 
 /// Whether roll() leaves the window as it is at each time from `earliest` to `latest`.
-bool is_kept(const WindowCount& window, Period period, Instant earliest, Instant latest);
+[[gnu::noinline]] bool is_kept(const WindowCount& window, Period period, Instant earliest,
+                               Instant latest);
 
 /// The same. The common case needs no divisions, unless it is a month.
 inline bool still_counts(const WindowCount& window, Period period, Instant earliest,
