@@ -30,10 +30,12 @@ constexpr SteadyTime kLastSettlement{2000};
 constexpr std::size_t kMostQuotasVisited = 1024;
 constexpr std::size_t kMostSettled = 64;
 
-/// Whether the quota has to be settled also if its lease is not recalled.
-bool needs_settling(const QuotaCache::HeldSummary& held, const PlanTable& table, SteadyTime now) {
-    return tollgate::needs_settling(held.units, lease_horizon(held.shortest, table.lease_time),
-                                    now);
+/// A step of a pass counts as so many held quotas: it may pass many that are not due.
+constexpr std::size_t kQuotasInStep = 16;
+
+/// When the quota has to be settled, also if its lease is not recalled.
+SteadyTime due_at(const QuotaCache::HeldSummary& held, const PlanTable& table) {
+    return settling_due(held.units, lease_horizon(held.shortest, table.lease_time));
 }
 
 }  // namespace
@@ -87,6 +89,7 @@ bool Settlement::claim_turn() {
     if (!continues && last <= now && now - last < interval - kContinueAfter) {
         return false;
     }
+    is_full_ = continues ? is_full_ : last > now || now - last > HeldSets::kLongestPause;
     shared.settled = now;
     shared.pass_began = continues ? shared.pass_began : now;
     return true;
@@ -111,32 +114,41 @@ void Settlement::recall(std::string_view counter) noexcept {
 /// has looked at to `visited`. True if they are the last of all stripes.
 bool Settlement::visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited,
                               Which which, SteadyTime now) {
-    const LockedStripe stripe(context_.zone(), StripeNumber{stripe_});
-    const auto is_wanted = [&](const QuotaCache::HeldSummary& held) {
+    Zone& zone = context_.zone();
+    const bool is_any_recalled =
+        now - zone.last_recall(context_.settings().name_hash) < kRecallHolds;
+    const HeldPass pass{now, which == Which::kLeft || is_full_ || is_any_recalled};
+    visited += kQuotasInStep;
+    const LockedStripe stripe(zone, StripeNumber{stripe_});
+    const auto look_at = [&](const QuotaCache::HeldSummary& held) {
         ++visited;
-        return is_ours(held.redis) && may_be_due(held, which, now);
+        return look(held, which, now);
     };
     const bool is_last =
-        stripe.quotas().visit_held(cursor_, is_wanted, [&](const QuotaCache::Held& held) {
+        stripe.quotas().visit_held(cursor_, pass, look_at, [&](const QuotaCache::Held& held) {
             found.push_back(held);
             return true;
         });
-    stripe_ = is_last ? (stripe_ + 1) % context_.zone().stripes() : stripe_;
+    stripe_ = is_last ? (stripe_ + 1) % zone.stripes() : stripe_;
     return is_last && stripe_ == 0;
 }
 
-/// False for most held quotas: their leases are in use. The stripe is locked, so neither Redis's
-/// clock nor the record of the key can be read.
-bool Settlement::may_be_due(const QuotaCache::HeldSummary& held, Which which,
-                            SteadyTime now) const {
+/// Does not want most held quotas: their leases are in use. The stripe is locked, so neither
+/// Redis's clock nor the record of the key can be read.
+QuotaCache::Look Settlement::look(const QuotaCache::HeldSummary& held, Which which,
+                                  SteadyTime now) const {
+    if (!is_ours(held.redis)) {
+        return {false, held.due_at()};
+    }
     const PlanTable* const table = table_of(held.redis, held.table);
     if (table == nullptr) {
-        return true;
+        return {true, now};
     }
+    const SteadyTime due = due_at(held, *table);
     if (which == Which::kLeft) {
-        return std::ranges::find(left_, held.table) != left_.end();
+        return {std::ranges::find(left_, held.table) != left_.end(), due};
     }
-    return needs_settling(held, *table, now) || now - last_recall(held) < kRecallHolds;
+    return {due <= now || now - last_recall(held) < kRecallHolds, due};
 }
 
 /// When the lease of the quota was last recalled; 0: never.
@@ -220,8 +232,8 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, con
     const ClockBounds bounds = context_.clock_bounds(slot, now);
     const bool is_recalled = tollgate::is_recalled(Period::of_code(held.layout.periods.front()),
                                                    last_recall(held.summary()), bounds);
-    const bool is_due = which == Which::kLeft || is_recalled ||
-                        needs_settling(held.summary(), table, bounds.steady);
+    const bool is_due =
+        which == Which::kLeft || is_recalled || due_at(held.summary(), table) <= bounds.steady;
     if (!is_due || !context_.transport().is_reachable(slot)) {
         return std::nullopt;
     }

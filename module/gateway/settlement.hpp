@@ -70,7 +70,7 @@ class Settlement : private Pinned {
     bool claim_turn();
     bool visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited, Which which,
                       SteadyTime now);
-    bool may_be_due(const QuotaCache::HeldSummary& held, Which which, SteadyTime now) const;
+    QuotaCache::Look look(const QuotaCache::HeldSummary& held, Which which, SteadyTime now) const;
     SteadyTime last_recall(const QuotaCache::HeldSummary& held) const;
     std::optional<Due> due(const QuotaCache::Held& held, const PlanTable& table, Which which,
                            ExactSteadyTime now) const;
@@ -93,6 +93,7 @@ class Settlement : private Pinned {
     Slices& slices_;
     std::size_t stripe_ = 0;  ///< whose quotas the pass visits next
     QuotaCache::Cursor cursor_;
+    bool is_full_ = false;  ///< the pass looks at all held quotas: see HeldSets
     std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< from quotas_of; one table each
     SteadyTime pass_due_{};  ///< after a recall, when a pass is due; 0: none is
     bool is_shutting_down_ = false;

@@ -125,6 +125,8 @@ class Zone : private Pinned {
     SteadyTime last_made_change(std::uint32_t redis, const KeyDigest& key, const IdHash& id) const {
         return std::max(changes_.last_made(redis, key), changes_.last_made(redis, id));
     }
+    /// The last recall of leases of any id in this Redis. Needs no lock.
+    SteadyTime last_recall(std::uint32_t redis) const { return recalls_.last(redis); }
     /// The last recall of leases of an id or of this value: see Recalls::last. Needs no lock.
     SteadyTime last_recall(std::uint32_t redis, const IdHash& id, std::uint64_t value) const {
         const SteadyTime of_id = recalls_.last(redis, id, 0);

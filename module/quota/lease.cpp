@@ -206,10 +206,9 @@ void end_lease_call(QuotaState& state, bool wanted_lease) {
     }
 }
 
-bool is_idle(SteadyTime last_arrival, SteadyTime asked, std::chrono::milliseconds horizon,
-             SteadyTime now) {
+SteadyTime idle_at(SteadyTime last_arrival, SteadyTime asked, std::chrono::milliseconds horizon) {
     const SteadyTime idle = idle_after(horizon);
-    return last_arrival + idle <= now || asked + kOldAfter * idle <= now;
+    return std::min(last_arrival + idle, asked + kOldAfter * idle);
 }
 
 bool are_same(const QuotaState& state, std::span<const WindowCount> counts) {

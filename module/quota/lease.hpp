@@ -73,10 +73,9 @@ void begin_lease_call(QuotaState& state, const TableQuota& quota, bool wants_lea
 /// That call has ended.
 void end_lease_call(QuotaState& state, bool wanted_lease);
 
-/// Whether the lease is to be returned: no request has come for a second, or for `horizon` (see
+/// When the lease is to be returned: no request has come for a second, or for `horizon` (see
 /// lease_horizon) if it is longer; or Redis has not been asked for twice that time.
-bool is_idle(SteadyTime last_arrival, SteadyTime asked, std::chrono::milliseconds horizon,
-             SteadyTime now);
+SteadyTime idle_at(SteadyTime last_arrival, SteadyTime asked, std::chrono::milliseconds horizon);
 
 /// Adds a lease that Redis counted in the windows `counts`. If the state has other windows by now,
 /// the units become units to return instead.

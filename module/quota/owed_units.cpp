@@ -172,7 +172,7 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
         // would grow with the next one.
         if (state.lease > 0 &&
             (!are_current(state, quota, now) || !knows_change(state, demand, now) ||
-             is_idle(state.arrivals.last, state.asked, lease_horizon(quota), now.steady) ||
+             idle_at(state.arrivals.last, state.asked, lease_horizon(quota)) <= now.steady ||
              is_exhausted(state, quota, state.lease + demand.cost, now.latest) ||
              (lease > 0 && state.lease / kLargeLease >= lease))) {
             return_lease(state, quota);
@@ -288,9 +288,11 @@ HeldUnits held_units(const QuotaState& state) {
             .asked = state.asked};
 }
 
-bool needs_settling(const HeldUnits& units, std::chrono::milliseconds horizon, SteadyTime now) {
-    return units.owes ||
-           (units.lease > 0 && is_idle(units.last_arrival, units.asked, horizon, now));
+SteadyTime settling_due(const HeldUnits& units, std::chrono::milliseconds horizon) {
+    if (units.owes) {
+        return SteadyTime{};
+    }
+    return units.lease > 0 ? idle_at(units.last_arrival, units.asked, horizon) : SteadyTime::max();
 }
 
 UnitCounts lost_with(const QuotaState& state, const TableQuota& quota) {

@@ -37,7 +37,7 @@ void owe_again(QuotaState& state, const TableQuota& quota, std::span<const Adjus
 /// Redis has applied the adjustments: reports end, and the node's own units are counted.
 void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire);
 
-/// What tells whether the units of a state need settling.
+/// What tells when the units of a state need settling.
 struct HeldUnits {
     bool owes = false;  ///< units are owed, or in a report
     std::int64_t lease = 0;
@@ -47,9 +47,9 @@ struct HeldUnits {
 };
 HeldUnits held_units(const QuotaState& state);
 
-/// Whether an acquire is due although no request comes: units are owed or in a report, or a lease
-/// is idle (see is_idle).
-bool needs_settling(const HeldUnits& units, std::chrono::milliseconds horizon, SteadyTime now);
+/// When an acquire is due although no request comes: at once if units are owed or in a report, or
+/// when a lease is idle (see idle_at). Never if nothing is held.
+SteadyTime settling_due(const HeldUnits& units, std::chrono::milliseconds horizon);
 
 /// The units that are lost with a state: its lease, owed units and report.
 UnitCounts lost_with(const QuotaState& state, const TableQuota& quota);

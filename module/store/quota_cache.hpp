@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "module/key/digest.hpp"
@@ -79,6 +80,9 @@ class QuotaCache {
         Period shortest;  ///< of its windows and buckets
         std::uint64_t value;
         HeldUnits units;
+
+        /// For SetAssociative: that of the shortest horizon.
+        SteadyTime due_at() const { return settling_due(units, SteadyTime{}); }
     };
 
     /// A quota that holds a lease or owed units.
@@ -139,22 +143,30 @@ class QuotaCache {
         std::uint32_t set = 0;
         bool operator==(const Cursor&) const = default;
     };
-    /// Calls `visit` with those held quotas for which `is_wanted` returns true, from the cursor on,
-    /// until it returns false, at most kMostVisited were visited, or a bounded number was passed.
-    /// Returns true at the end; the cursor is then at the beginning. `is_wanted` is called with the
-    /// HeldSummary of each: unpacking one takes several times as long.
-    template <typename IsWanted, typename Visit>
-    bool visit_held(Cursor& cursor, IsWanted is_wanted, Visit visit) const {
+    /// What a pass does with a held quota.
+    struct Look {
+        bool is_wanted;  ///< it is visited
+        SteadyTime
+            again;  ///< another pass need not look at it before, unless it is saved meanwhile
+    };
+    /// Looks at the held quotas from the cursor on that may be due, and calls `visit` with those
+    /// that `look` wants, until it returns false, at most kMostVisited were visited, or a bounded
+    /// number was passed. Returns true at the end; the cursor is then at the beginning. `look` is
+    /// called with the HeldSummary of each: unpacking one takes several times as long.
+    template <typename ToLook, typename Visit>
+    bool visit_held(Cursor& cursor, const HeldPass& pass, ToLook look, Visit visit) const {
         std::size_t visited = 0;
-        const auto visit_entry = [&](const auto& entry) {
-            if (!is_wanted(entry.summary())) {
-                return true;
-            }
-            // A set is visited as a whole.
-            return visit(entry.unpack()) && ++visited <= kMostVisited - SmallTable::kWays;
+        const auto visit_in = [&](const auto& table) {
+            return table.visit_held(cursor.set, kSetsAtOnce, pass, [&](const auto& entry) {
+                const Look of = look(entry.summary());
+                // A set is visited as a whole.
+                const bool goes_on =
+                    !of.is_wanted ||
+                    (visit(entry.unpack()) && ++visited <= kMostVisited - SmallTable::kWays);
+                return typename std::decay_t<decltype(table)>::Visited{goes_on, of.again};
+            });
         };
-        cursor.set = cursor.large ? large_.visit_held(cursor.set, kSetsAtOnce, visit_entry)
-                                  : small_.visit_held(cursor.set, kSetsAtOnce, visit_entry);
+        cursor.set = cursor.large ? visit_in(large_) : visit_in(small_);
         if (cursor.set == 0) {
             cursor.large = !cursor.large;
         }
@@ -163,8 +175,8 @@ class QuotaCache {
     /// The same with all of them.
     template <typename Visit>
     bool visit_held(Cursor& cursor, Visit visit) const {
-        const auto all = [](const HeldSummary& /*summary*/) { return true; };
-        return visit_held(cursor, all, visit);
+        const auto all = [](const HeldSummary& /*summary*/) { return Look{true, {}}; };
+        return visit_held(cursor, HeldPass{}, all, visit);
     }
     static constexpr std::size_t kMostVisited = 32;
 
@@ -209,6 +221,7 @@ class QuotaCache {
                     table,   Period::of_code(first_period),
                     value(), {owes(), lease, last_arrived(), SteadyTime(asked.value())}};
         }
+        SteadyTime due_at() const { return summary().due_at(); }
         SteadyTime last_arrived() const { return SteadyTime(asked.value() + last_arrival); }
         Held unpack() const;
         /// Into an empty state; all but the report.
@@ -267,6 +280,7 @@ class QuotaCache {
                     key.table, WindowLayout::period_of(key.periods.front()),
                     key.value, {owes(), lease, arrivals.last, asked}};
         }
+        SteadyTime due_at() const { return summary().due_at(); }
         Held unpack() const;
         /// Into an empty state; all but the report.
         void unpack(QuotaState& state) const;

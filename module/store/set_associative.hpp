@@ -17,6 +17,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "module/store/held_sets.hpp"
+
 namespace tollgate {
 
 /// The occupancy of a table.
@@ -65,8 +67,8 @@ inline std::uint64_t mixed_place_hash(std::span<const unsigned char, 8> bytes,
 ///
 /// Entry is trivially copyable. It has a type Key with `std::uint64_t hash() const`, and `bool
 /// is(const Key&) const`, which need not compare the lower half of the hash. An entry whose
-/// optional `bool is_held() const` returns true is never evicted. The table then has a bit for each
-/// set that may contain such an entry, so that all of them are found without a scan of the table.
+/// optional `bool is_held() const` returns true is never evicted. With `due_at() const`, the time
+/// before which it need not be looked at, such entries are found without a scan of the table.
 template <typename Entry>
 class SetAssociative {
   public:
@@ -74,7 +76,7 @@ class SetAssociative {
 
     /// The size of this number of sets, in bytes.
     static constexpr std::size_t memory_for(std::size_t sets) {
-        return sizeof(Header) + bits_for(sets) + sets * sizeof(Set);
+        return sizeof(Header) + held_for(sets) + sets * sizeof(Set);
     }
     /// The size of a place with its tag and time, in bytes.
     static constexpr std::size_t place_size() { return sizeof(Set) / kWays; }
@@ -92,8 +94,8 @@ class SetAssociative {
             --sets;
         }
         half_ = static_cast<std::uint32_t>(std::min<std::size_t>(sets / 2, kMostSets / 2));
-        bits_ = reinterpret_cast<std::uint64_t*>(memory.data() + sizeof(Header));
-        sets_ = reinterpret_cast<Set*>(memory.data() + sizeof(Header) + bits_for(size_in_sets()));
+        held_ = memory.data() + sizeof(Header);
+        sets_ = reinterpret_cast<Set*>(held_ + held_for(size_in_sets()));
     }
 
     /// The place of the key's entry.
@@ -180,36 +182,32 @@ class SetAssociative {
         }
     }
 
-    /// Calls `visit` with the held entries of the sets from `set` on, until it returns false,
-    /// `most` sets with such entries were visited, or kSetsSearched sets were searched. Returns the
-    /// next set; 0 at the end.
+    /// What a visitor of a held entry returns.
+    struct Visited {
+        bool goes_on;                     ///< false: the visit ends with this set
+        std::chrono::milliseconds again;  ///< the entry need not be visited before
+    };
+    /// Calls `visit` with the held entries of the sets from `set` on where one may be due, until it
+    /// ends the visit, or `most` sets were visited. Returns the next set; 0 at the end. See
+    /// HeldSets::visit.
     template <typename Visit>
-    std::uint32_t visit_held(std::uint32_t set, std::uint32_t most, Visit visit) const {
-        static_assert(kHolds);
-        bool goes_on = true;
-        const std::uint32_t size = size_in_sets();
-        const std::uint32_t end =
-            size - std::min(set, size) > kSetsSearched ? set + kSetsSearched : size;
-        while ((set = next_with_bit(set, end)) < end) {
-            if (!goes_on || most-- == 0) {
-                return set;
-            }
+    std::uint32_t visit_held(std::uint32_t set, std::uint32_t most, const HeldPass& pass,
+                             Visit visit) const {
+        return held().visit(set, most, pass, [&](std::uint32_t next) {
             bool any = false;
+            Visited all{true, std::chrono::milliseconds::max()};
             for (std::uint32_t way = 0; way < kWays; ++way) {
-                const Entry& entry = sets_[set].entries[way];
-                if (sets_[set].tags[way] != 0 && entry.is_held()) {
+                const Entry& entry = sets_[next].entries[way];
+                if (sets_[next].tags[way] != 0 && entry.is_held()) {
+                    const Visited one = visit(entry);
                     any = true;
-                    goes_on = visit(entry) && goes_on;
+                    all = {all.goes_on && one.goes_on, std::min(all.again, one.again)};
                 }
             }
-            if (!any) {
-                bits_[set / 64] &= ~(std::uint64_t{1} << set % 64);
-            }
-            ++set;
-        }
-        return end < size ? end : 0;
+            any ? held().put_off(next, all.again, pass.now) : held().remove(next);
+            return all.goes_on;
+        });
     }
-    static constexpr std::uint32_t kSetsSearched = 32'768;  ///< 4 KiB of bits
 
     Occupancy occupancy() const {
         return {std::uint64_t{size_in_sets()} * kWays, header_->used, header_->evicted};
@@ -222,10 +220,14 @@ class SetAssociative {
     static constexpr std::size_t kMostSets = std::size_t{1} << 31U;
     static constexpr bool kHolds = requires(const Entry& entry) { entry.is_held(); };
 
-    /// The size of one bit per set, in whole cache lines; 0 if entries cannot be held.
-    static constexpr std::size_t bits_for(std::size_t sets) {
-        return kHolds ? (sets + 511) / 512 * 64 : 0;
+    static constexpr bool kIsVisited = requires(const Entry& entry) { entry.due_at(); };
+
+    /// The size of HeldSets, in whole cache lines; 0 if there are none.
+    static constexpr std::size_t held_for(std::size_t sets) {
+        return kIsVisited ? (HeldSets::memory_for(sets) + kCacheLine - 1) / kCacheLine * kCacheLine
+                          : 0;
     }
+    HeldSets held() const { return {held_, size_in_sets()}; }
 
     struct Header {
         std::uint64_t used;
@@ -334,19 +336,6 @@ class SetAssociative {
 
     std::uint32_t size_in_sets() const { return std::max(2 * half_, 1U); }
 
-    /// The first set from this one on whose bit is set; `end` or more if there is none before it.
-    std::uint32_t next_with_bit(std::uint32_t set, std::uint32_t end) const {
-        const std::uint32_t words = (end + 63) / 64;
-        for (std::uint32_t word = set / 64; word < words; ++word) {
-            const std::uint64_t mask =
-                word == set / 64 ? ~std::uint64_t{0} << set % 64 : ~std::uint64_t{0};
-            if (const std::uint64_t bits = bits_[word] & mask; bits != 0) {
-                return word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-            }
-        }
-        return words * 64;
-    }
-
     bool is_held(Place place) const {
         if constexpr (kHolds) {
             return at(place).is_held();
@@ -381,6 +370,9 @@ class SetAssociative {
                     const Entry moving = sets_[set].entries[way];
                     sets_[set].tags[way] = 0;  // first, so that no key has two entries
                     write(free, tag, sets_[set].used_at[way], moving);
+                    if constexpr (kIsVisited) {
+                        held().add(free.set, {}, {});  // It may have been due for long.
+                    }
                     return {set, way};
                 }
             }
@@ -451,8 +443,10 @@ class SetAssociative {
         set.tags[place.way] = 0;
         std::atomic_signal_fence(std::memory_order_seq_cst);
         write(set.entries[place.way]);
-        if (is_held(place)) {
-            bits_[place.set / 64] |= std::uint64_t{1} << place.set % 64;
+        if constexpr (kIsVisited) {
+            if (is_held(place)) {
+                held().add(place.set, at(place).due_at(), used_at * kTick);
+            }
         }
         set.used_at[place.way] = used_at;
         std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -460,8 +454,7 @@ class SetAssociative {
     }
 
     Header* header_;
-    std::uint64_t*
-        bits_;  ///< one per set: it may have held entries; none if entries cannot be held
+    std::byte* held_;  ///< HeldSets, if entries are visited
     Set* sets_;
     std::uint32_t half_;  ///< sets in each half; 0: the table has a single set
 };

@@ -84,8 +84,7 @@ struct Node {
     }
     bool needs_settling() const {
         for (std::size_t i = 0; i < states.size(); ++i) {
-            if (tollgate::needs_settling(held_units(states[i]), lease_horizon(quotas[i]),
-                                         moment().steady)) {
+            if (settling_due(held_units(states[i]), lease_horizon(quotas[i])) <= moment().steady) {
                 return true;
             }
         }

@@ -574,7 +574,7 @@ TEST_F(QuotaCacheTest, TellsOfAHeldQuotaBeforeItIsUnpacked) {
                     EXPECT_EQ(summary.value, 0U);
                     EXPECT_EQ(summary.units, held_units(held));
                     ++wanted;
-                    return answer;
+                    return QuotaCache::Look{answer, 0s};
                 };
             };
             const auto visit = [&](const QuotaCache::Held& found) {
@@ -584,11 +584,11 @@ TEST_F(QuotaCacheTest, TellsOfAHeldQuotaBeforeItIsUnpacked) {
                 return true;
             };
             QuotaCache::Cursor cursor;
-            while (!cache_.visit_held(cursor, is_wanted(false), visit)) {
+            while (!cache_.visit_held(cursor, HeldPass{}, is_wanted(false), visit)) {
             }
             EXPECT_EQ(wanted, 1);
             EXPECT_EQ(visited, 0);
-            while (!cache_.visit_held(cursor, is_wanted(true), visit)) {
+            while (!cache_.visit_held(cursor, HeldPass{}, is_wanted(true), visit)) {
             }
             EXPECT_EQ(wanted, 2);
             EXPECT_EQ(visited, 1);

@@ -191,15 +191,79 @@ Occupancy fill(double load) {
     return table.occupancy();
 }
 
+/// The content is the time when it is due, in seconds; 0: it is not held.
 struct HeldEntry : TestEntry {
     using TestEntry::TestEntry;
-    bool is_held() const { return true; }
+    bool is_held() const { return content != 0; }
+    std::chrono::milliseconds due_at() const { return std::chrono::seconds(content); }
 };
+
+using HeldTable = SetAssociative<HeldEntry>;
+
+class HeldEntries : public testing::Test {
+  protected:
+    void put(std::uint64_t n, std::uint64_t due) const {
+        table_.put({n << 40U}, 100s, TestKey{n << 40U}, due);
+    }
+    /// The sum of what a pass visits.
+    std::uint64_t pass(std::chrono::milliseconds now, bool is_full = false) const {
+        std::uint64_t sum = 0;
+        const auto visit = [&](const HeldEntry& entry) {
+            sum += entry.content;
+            return HeldTable::Visited{true, entry.due_at()};
+        };
+        EXPECT_EQ(table_.visit_held(0, 100, {now, is_full}, visit), 0);
+        return sum;
+    }
+
+    std::vector<std::uint64_t> memory_ =
+        std::vector<std::uint64_t>(HeldTable::memory_for(1) / 8);  // one set
+    HeldTable table_{std::as_writable_bytes(std::span(memory_))};
+};
+
+TEST_F(HeldEntries, APassVisitsThoseOfASetWhereOneIsDue) {
+    EXPECT_EQ(pass(100s), 0);
+    put(1, 102);
+    put(2, 103);
+    EXPECT_EQ(pass(101s), 0);
+    EXPECT_EQ(pass(101s, true), 205);
+    EXPECT_EQ(pass(101s), 0);
+    EXPECT_EQ(pass(102s), 205);
+    EXPECT_EQ(pass(102s), 205) << "one is still due";
+}
+
+TEST_F(HeldEntries, ASavedEntryMayBeDueEarlier) {
+    put(1, 102);
+    put(2, 101);
+    put(3, 103);
+    EXPECT_EQ(pass(100s), 0);
+    EXPECT_EQ(pass(101s), 306);
+    put(2, 104);
+    EXPECT_EQ(pass(101s), 309) << "the set may still have one that is due";
+    EXPECT_EQ(pass(101s), 0);
+    put(1, 1);
+    EXPECT_EQ(pass(101s), 208);
+}
+
+TEST_F(HeldEntries, OneThatIsHeldNoMoreIsNotVisited) {
+    put(1, 101);
+    put(1, 0);
+    EXPECT_EQ(pass(102s, true), 0);
+    put(1, 103);
+    EXPECT_EQ(pass(102s), 0);
+    EXPECT_EQ(pass(103s), 103);
+}
+
+TEST_F(HeldEntries, OneThatIsDueMuchLaterIsVisitedAllTheSame) {
+    put(1, 1000);
+    EXPECT_EQ(pass(100s, true), 1000);
+    EXPECT_EQ(pass(100s + HeldSets::kMostAhead - 100ms), 0);
+    EXPECT_EQ(pass(100s + HeldSets::kMostAhead), 1000);
+}
 
 // The caller holds a lock during each search, and a table may be large.
 TEST(SetAssociative, SearchesItsHeldEntriesInSteps) {
-    using HeldTable = SetAssociative<HeldEntry>;
-    constexpr std::size_t kSets = 3 * std::size_t{HeldTable::kSetsSearched};
+    constexpr std::size_t kSets = 3 * std::size_t{HeldSets::kSetsSearched};
     std::vector<std::uint64_t> memory(HeldTable::memory_for(kSets) / 8);
     const HeldTable table(std::as_writable_bytes(std::span(memory)));
     std::mt19937_64 random(1);
@@ -212,11 +276,11 @@ TEST(SetAssociative, SearchesItsHeldEntriesInSteps) {
     std::uint32_t set = 0;
     int steps = 0;
     do {
-        const std::uint32_t next = table.visit_held(set, 100, [&](const HeldEntry& entry) {
+        const std::uint32_t next = table.visit_held(set, 100, {}, [&](const HeldEntry& entry) {
             sum -= entry.content;
-            return true;
+            return HeldTable::Visited{true, 0s};
         });
-        EXPECT_LE(next, set + HeldTable::kSetsSearched);
+        EXPECT_LE(next, set + HeldSets::kSetsSearched);
         set = next;
         ++steps;
     } while (set != 0);
