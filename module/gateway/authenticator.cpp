@@ -13,8 +13,8 @@ namespace tollgate::gateway {
 namespace {
 
 /// How often the use of a known key is noted in the zone, which evicts the least recently used
-/// records.
-constexpr SteadyTime kTouchInterval{1000};
+/// records. Each time the processor waits for its cache lines.
+constexpr SteadyTime kTouchInterval{4000};
 
 /// Whether `events` announced a change of the key (0: never) so recently that the key may be new.
 bool is_recent(SteadyTime announced, SteadyTime now) {
@@ -32,6 +32,9 @@ Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTim
     KnownKeys& keys = engine().known_keys();
     const TokenHash hash = keys.hash(token);
     KnownKey* known = keys.find(hash, tables_, std::chrono::floor<SteadyTime>(now));
+    if (known != nullptr && !known->slice.is_taken()) {
+        engine().zone().prefetch_quota(known->id, known->place);
+    }
     if (known != nullptr && is_valid_at(*known->record, engine().clock().wall())) {
         if (is_current(*known, now)) {
             engine().statistics()["key_cache_lookups.hit"].add();
@@ -109,15 +112,16 @@ Authenticator::Result Authenticator::use(const redis::Lookup& lookup, Record& re
 
 /// Whether a change of a known key or its id was announced since its record was made: a ban began
 /// or was lifted, for example.
-bool Authenticator::has_changed(const KnownKey& known) const {
+bool Authenticator::has_changed(const KnownKey& known) {
     const Zone& zone = engine().zone();
-    return known.checked <= zone.last_change(known.key.redis, known.key.digest, known.id) ||
+    changed_ = zone.last_change(known.key.redis, known.key.digest, known.id);
+    return known.checked <= changed_ ||
            (known.group &&
             known.checked <= zone.last_change(known.group_key.redis, known.group_key.digest));
 }
 
 /// Whether the record of a known key may be used without asking again.
-bool Authenticator::is_current(const KnownKey& known, ExactSteadyTime now) const {
+bool Authenticator::is_current(const KnownKey& known, ExactSteadyTime now) {
     return !has_changed(known) &&
            engine().changes().is_fresh(known.checked, std::chrono::floor<SteadyTime>(now));
 }

@@ -48,6 +48,8 @@ class Authenticator {
     /// is unreachable; otherwise nullptr. Another request may give the entry to another key: call
     /// forget_known() before the request waits.
     KnownKey* known() const { return known_; }
+    /// If known() has the key: when a change of it or of its id was last noticed; 0: never.
+    SteadyTime changed() const { return changed_; }
     void forget_known() noexcept { known_ = nullptr; }
     /// The request is decided with this entry of the same key, which is that of its values.
     void set_known(KnownKey& of_values) noexcept { known_ = &of_values; }
@@ -64,8 +66,8 @@ class Authenticator {
         return is_subject_ ? KeyUses::Kind::kSubject : KeyUses::Kind::kKey;
     }
 
-    bool has_changed(const KnownKey& known) const;
-    bool is_current(const KnownKey& known, ExactSteadyTime now) const;
+    bool has_changed(const KnownKey& known);
+    bool is_current(const KnownKey& known, ExactSteadyTime now);
     bool is_outdated(const KeyCache::Key& key, const IdHash& id, SteadyTime checked) const;
     void recall(const KnownKey& known, ExactSteadyTime now, Record& record);
     void note_use(KnownKey& known, ExactSteadyTime now) noexcept;
@@ -79,6 +81,7 @@ class Authenticator {
     /// When the record was looked up, if it was known before the request, or was made.
     SteadyTime checked_{};
     KnownKey* known_ = nullptr;
+    SteadyTime changed_{};
     KeyLookups::Priority priority_ = KeyLookups::Priority::kUnknown;
     bool is_subject_ = false;
     bool is_trusted_ = false;

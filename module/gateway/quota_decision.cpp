@@ -184,7 +184,9 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
 SteadyTime QuotaDecision::last_change() const {
     const Zone& zone = engine().zone();
     const SteadyTime of_key =
-        zone.last_change(key_.key().redis, key_.key().digest, request_.id_hash);
+        key_.known() != nullptr
+            ? key_.changed()
+            : zone.last_change(key_.key().redis, key_.key().digest, request_.id_hash);
     return request_.group_key == 0 ? of_key
                                    : std::max(of_key, zone.last_change_of(request_.group_key));
 }

@@ -99,6 +99,12 @@ class Zone : private Pinned {
         return stripe_of_key(owner.hash());
     }
 
+    /// The caller will soon lock the stripe of this id and load its quota: see
+    /// QuotaCache::prefetch.
+    void prefetch_quota(const IdHash& id, Place place) const {
+        stripes_[static_cast<std::size_t>(stripe_of(id))]->tables.quotas.prefetch(place);
+    }
+
     /// This worker begins to serve requests with these tables. Returns its place among the
     /// processes of the node: see WorkerPlaces. Locks the node.
     std::size_t start_worker(const WorkerProcess& worker, std::span<const ServedTable> tables);

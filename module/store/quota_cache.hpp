@@ -114,6 +114,8 @@ class QuotaCache {
     /// The same, into an empty state. Returns the place, for a save() under the same lock. Faster
     /// if the quota is still at `place`, which an earlier load() returned.
     Place load(const Key& key, QuotaState& state, Place place = {}) const;
+    /// Prepares a load() of a small quota at this place, which an earlier one returned.
+    void prefetch(Place place) const { small_.prefetch(place); }
     /// The quota's place; none if it is not stored.
     Place find(const Key& key) const { return key.is_small ? small_.find(key) : large_.find(key); }
 
