@@ -65,8 +65,10 @@ std::size_t stripes_of_zone(std::size_t size) {
 }
 
 StripeLayout divide_stripe(std::size_t size) {
-    constexpr std::size_t kSmallKey = KeyCache::SmallTable::place_size();
-    constexpr std::size_t kSmallQuota = QuotaCache::SmallTable::place_size();
+    // As many quotas as keys.
+    constexpr std::size_t kSets = 4096;
+    constexpr std::size_t kKeys = KeyCache::SmallTable::memory_for(kSets);
+    constexpr std::size_t kQuotas = QuotaCache::SmallTable::memory_for(kSets);
     Divider divider(size);
     StripeLayout layout;
     layout.unknown_keys = divider.cut_table<KeyCache::UnknownTable>(size / 128);
@@ -77,8 +79,8 @@ StripeLayout divide_stripe(std::size_t size) {
     layout.reports = divider.cut_table<QuotaCache::ReportTable>(std::min(size / 64, kMostReports));
     layout.large_quotas = divider.cut_table<QuotaCache::LargeTable>(size / 64);
     layout.large_keys = divider.cut_table<KeyCache::LargeTable>(size / 64);
-    layout.small_quotas = divider.cut_table<QuotaCache::SmallTable>(
-        divider.rest() / (kSmallKey + kSmallQuota) * kSmallQuota);
+    layout.small_quotas =
+        divider.cut_table<QuotaCache::SmallTable>(divider.rest() * kQuotas / (kKeys + kQuotas));
     layout.small_keys = divider.cut_table<KeyCache::SmallTable>(divider.rest());
     return layout;
 }
