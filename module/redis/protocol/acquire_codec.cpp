@@ -138,6 +138,16 @@ void add_further(Words& ids, const Acquire& acquire, bool adjusts, SteadyTime se
     }
 }
 
+/// Appends a number in the format `<i8` of struct.unpack: little-endian. The script reads it in a
+/// fourth of the time of a word with digits.
+void append_packed(std::string& bytes, std::int64_t number) {
+    constexpr unsigned kBits = 64;
+    constexpr unsigned kByte = 8;
+    for (unsigned shift = 0; shift < kBits; shift += kByte) {
+        bytes += static_cast<char>(static_cast<std::uint64_t>(number) >> shift);
+    }
+}
+
 /// The arguments of the ids. Ids that follow each other and are alike share them, if they have no
 /// further ones, or only a lease each.
 class IdArguments {
@@ -163,7 +173,7 @@ class IdArguments {
         }
         ++alike_;
         if (kind.has_lease) {
-            leases_.add(acquire.lease);
+            append_packed(leases_, acquire.lease);
         }
     }
     /// All of them, after the last add().
@@ -189,8 +199,8 @@ class IdArguments {
         words_.add(kind_.count);
         if (kind_.has_lease) {
             words_.add(1);
-            words_.add(alike_);
-            words_.add(std::exchange(leases_, {}));
+            words_.add(leases_);
+            leases_.clear();
         } else {
             words_.add(1 - alike_);
         }
@@ -201,7 +211,7 @@ class IdArguments {
     Words words_;
     Alike kind_;
     std::int64_t alike_ = 0;  ///< ids of this kind that were not written yet
-    Words leases_;            ///< of them
+    std::string leases_;      ///< of them, packed
 };
 
 /// Whose counter a quota is.

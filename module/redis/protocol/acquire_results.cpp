@@ -1,6 +1,7 @@
 // What the acquire script returns: see acquire_codec.hpp.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -70,12 +71,22 @@ class Numbers {
         return text_of(*std::exchange(errors_, errors_.subspan(1)).front());
     }
 
+    /// Takes the mark of an id that has only its counts: see SharedNumbers.
+    bool take_shared() {
+        if (!good_ || peek() != kShared) {
+            return false;
+        }
+        numbers_.remove_prefix(kWidth);
+        return true;
+    }
+
     bool good() const { return good_; }
     bool at_end() const { return numbers_.empty() && errors_.empty(); }
 
   private:
     static constexpr std::size_t kWidth = 8;
     static constexpr std::int64_t kError = -1;
+    static constexpr std::int64_t kShared = -2;
 
     /// A number in the format `<i8` of struct.pack: little-endian.
     std::optional<std::int64_t> peek() const {
@@ -131,6 +142,43 @@ void read_one(Numbers& numbers, const Acquire& acquire, Instant now, Acquired& a
     }
 }
 
+/// The numbers of the current windows, which ids that follow each other may share.
+class SharedNumbers {
+  public:
+    /// Those of an id that has its own.
+    void set(const WindowCounts& windows) {
+        windows_ = windows.size();
+        for (std::size_t i = 0; i < std::min(windows_, numbers_.size()); ++i) {
+            numbers_[i] = windows[i].number;
+        }
+    }
+
+    /// Reads an id that has only its counts: all its requests are granted, with the lease that it
+    /// wants, and it has no strikes. False if its windows are others.
+    bool read(Numbers& numbers, const Acquire& acquire, Instant now, Acquired& acquired) const {
+        if (windows_ != numbers_.size() || window_count(*acquire.quotas) != windows_) {
+            return false;
+        }
+        acquired.now = now;
+        acquired.granted = acquire.count;
+        acquired.lease = std::max<std::int64_t>(acquire.lease, 0);
+        acquired.limited = 0;
+        acquired.banned_until = {};
+        acquired.strikes = 0;
+        acquired.windows.clear();
+        acquired.windows.reserve(windows_);
+        acquired.leased_elsewhere.clear();
+        for (const std::int64_t number : numbers_) {
+            acquired.windows.push_back({number, numbers.next(), 0});
+        }
+        return true;
+    }
+
+  private:
+    std::size_t windows_ = 0;  ///< of that id; 0: there was none
+    std::array<std::int64_t, 2> numbers_{};
+};
+
 /// The decision in a result, which may have been an error.
 Acquired& decision_in(AcquireResult& result) {
     auto* const acquired = std::get_if<Acquired>(&result);
@@ -181,6 +229,7 @@ std::optional<AcquireResults> read_acquired(ReplyValues values, std::span<const 
         return results;
     }
     results.of_ids.resize(acquires.size());
+    SharedNumbers shared;
     const auto now = std::chrono::floor<std::chrono::milliseconds>(results.now);
     for (std::size_t i = 0; i < acquires.size(); ++i) {
         const Acquire& acquire = acquires[i];
@@ -190,7 +239,12 @@ std::optional<AcquireResults> read_acquired(ReplyValues values, std::span<const 
             continue;
         }
         Acquired& acquired = decision_in(result);
-        read_one(numbers, acquire, now, acquired);
+        if (!numbers.take_shared()) {
+            read_one(numbers, acquire, now, acquired);
+            shared.set(acquired.windows);
+        } else if (!shared.read(numbers, acquire, now, acquired)) {
+            return std::nullopt;
+        }
         if (!numbers.good()) {
             return std::nullopt;
         }

@@ -259,13 +259,13 @@ class SimulatedRedis {
             std::vector<Executed> found;
             for (std::size_t at = number_at(2); at < arguments_.size() + 2;) {
                 const std::int64_t further = integer_at(at + 2);
-                if (further == 1) {  // So many ids are alike, and each has a lease.
-                    const std::size_t ids = number_at(at + 3);
-                    for (std::size_t lease = at + 4; lease < at + 4 + ids; ++lease) {
+                if (further == 1) {  // Ids that are alike, each with a lease.
+                    for (std::string_view rest = arguments_[at + 1]; !rest.empty();
+                         rest.remove_prefix(sizeof(std::int64_t))) {
                         found.push_back(read_id(at));
-                        found.back().acquire.lease = integer_at(lease);
+                        found.back().acquire.lease = unpacked(rest);
                     }
-                    at += 4 + ids;
+                    at += 4;
                     continue;
                 }
                 // Below 0: so many ids that follow are alike.
@@ -284,6 +284,14 @@ class SimulatedRedis {
 
         std::size_t number_at(std::size_t argv) const {
             return static_cast<std::size_t>(integer_at(argv));
+        }
+        /// The number at the begin of these bytes.
+        static std::int64_t unpacked(std::string_view bytes) {
+            std::uint64_t number = 0;
+            for (std::size_t i = sizeof(number); i > 0; --i) {
+                number = number << 8U | static_cast<unsigned char>(bytes[i - 1]);
+            }
+            return static_cast<std::int64_t>(number);
         }
         /// ARGV[1] is the token, which the transport adds.
         std::int64_t integer_at(std::size_t argv) const { return std::stoll(arguments_[argv - 2]); }

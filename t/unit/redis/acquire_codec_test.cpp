@@ -161,13 +161,13 @@ TEST(AcquireCall, GivesArgumentsOfAlikeIdsOnce) {
     EXPECT_EQ(call.keys.size(), 12);
     EXPECT_EQ(texts(call.arguments),
               (Texts{"25", "0", ""} + kTerms + Texts{"5", "7", "-2"} +
-               Texts{"5", "7", "1", "1", "2"} + Texts{"5", "7", "0"} + Texts{"5", "1", "0"}));
+               Texts{"5", "7", "1", packed({2})} + Texts{"5", "7", "0"} + Texts{"5", "1", "0"}));
     acquires[1].lease = 3;
     acquires[2].lease = 4;
     acquires[4].strikes = 1;
     EXPECT_EQ(texts(acquire_call(acquires, Keys(""), {}).arguments),
               (Texts{"25", "0", ""} + kTerms + Texts{"5", "7", "0"} +
-               Texts{"5", "7", "1", "3", "3", "4", "2"} + Texts{"5", "7", "2", "0", "1:0"} +
+               Texts{"5", "7", "1", packed({3, 4, 2})} + Texts{"5", "7", "2", "0", "1:0"} +
                Texts{"5", "1", "0"}));
 }
 
@@ -211,7 +211,7 @@ TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
     };
     EXPECT_EQ(rest(), Texts{"0"});
     acquire.lease = 4;
-    EXPECT_EQ(rest(), (Texts{"1", "1", "4"}));
+    EXPECT_EQ(rest(), (Texts{"1", packed({4})}));
     acquire.lease = 0;
     acquire.strikes = 2;
     acquire.struck_since = -1500ms;
@@ -281,6 +281,60 @@ TEST(ReadAcquired, ReadsLeasesOfOtherNodes) {
     }
 }
 
+TEST(ReadAcquired, ReadsIdsThatHaveOnlyTheirCounts) {
+    Acquire acquire;
+    acquire.quotas =
+        std::make_shared<const Quotas>(Quotas{table("api", {{60, 60s}, {1000, 86400s}})});
+    acquire.count = 2;
+    Acquire leasing = acquire;
+    leasing.lease = 9;
+    const std::array acquires{leasing, leasing, acquire, acquire};
+    const auto reply = parsed(array({bulk(packed({5'000'000, 2, 9, 11, 4, 1, 5,  //
+                                                  -2, 6, 7, -1, -2, 8, 9})),
+                                     error("WRONGTYPE x")}));
+    const auto results = read_acquired(elements_of(*reply), acquires);
+    ASSERT_TRUE(results);
+    const auto& second = std::get<Acquired>(results->of_ids[1]);
+    EXPECT_EQ(second.granted, 2);
+    EXPECT_EQ(second.limited, 0);
+    EXPECT_EQ(second.lease, 9);
+    EXPECT_EQ(second.now, Instant(5s));
+    EXPECT_EQ(second.windows, (WindowCounts{{11, 6, 0}, {1, 7, 0}}));
+    EXPECT_TRUE(std::holds_alternative<std::string_view>(results->of_ids[2]));
+    const auto& last = std::get<Acquired>(results->of_ids[3]);
+    EXPECT_EQ(last.lease, 0);
+    EXPECT_EQ(last.windows, (WindowCounts{{11, 8, 0}, {1, 9, 0}}));
+}
+
+TEST(ReadAcquired, RefusesCountsOfUnknownWindows) {
+    Acquire acquire;
+    acquire.quotas =
+        std::make_shared<const Quotas>(Quotas{table("api", {{60, 60s}, {1000, 86400s}})});
+    const auto is_read = [](const std::vector<std::int64_t>& numbers,
+                            const std::array<Acquire, 2>& acquires) {
+        const auto reply = parsed(array({bulk(packed(numbers))}));
+        return read_acquired(elements_of(*reply), acquires).has_value();
+    };
+    EXPECT_TRUE(is_read({5'000'000, 1, 11, 4, 1, 5, -2, 6, 7}, {acquire, acquire}));
+    EXPECT_FALSE(is_read({5'000'000, 1, 11, 4, 1, 5, -2, 6}, {acquire, acquire}));
+    EXPECT_FALSE(is_read({5'000'000, -2, 4, 5, -2, 6, 7}, {acquire, acquire})) << "none before";
+    EXPECT_FALSE(is_read({5'000'000, 1, 11, 4, 1, 5, -2, 6, 7}, {acquire, two_tables()}));
+    EXPECT_FALSE(is_read({5'000'000, 4, 11, 4, 0, 5, 12, 6, 2, -2, 6, 7}, {two_tables(), acquire}));
+}
+
+/// An entry may hold a number that no gateway writes. The other ids are not affected.
+TEST(ReadAcquired, SharesTheNumbersOfAnIdWithAWrongCount) {
+    Acquire acquire;
+    acquire.quotas =
+        std::make_shared<const Quotas>(Quotas{table("api", {{60, 60s}, {1000, 86400s}})});
+    const auto reply = parsed(numbers({5'000'000, 1, 11, -4, 1, 5, -2, 6, 7}));
+    const auto results = read_acquired(elements_of(*reply), std::array{acquire, acquire});
+    ASSERT_TRUE(results);
+    EXPECT_TRUE(std::holds_alternative<std::string_view>(results->of_ids[0]));
+    EXPECT_EQ(std::get<Acquired>(results->of_ids[1]).windows,
+              (WindowCounts{{11, 6, 0}, {1, 7, 0}}));
+}
+
 TEST(ReadAcquired, RefusesMalformedReplies) {
     const auto failed = packed({5000, -1});
     const auto good = packed({5'000'000, 4, 11, 4, 0, 5, 12, 6, 2});
@@ -315,7 +369,7 @@ TEST(ReadAcquired, RefusesMalformedReplies) {
 TEST(ReadAcquired, ANumberOutOfRangeIsAnErrorOfItsIdOnly) {
     const std::vector<std::int64_t> good{4, 11, 4, 0, 5, 12, 6, 2};
     for (const auto& [place, value] :
-         std::vector<std::pair<std::size_t, std::int64_t>>{{0, -2},
+         std::vector<std::pair<std::size_t, std::int64_t>>{{0, -3},
                                                            {1, 17'812'090'165'276'800},
                                                            {2, -1},
                                                            {3, 2'932'897},

@@ -1185,11 +1185,25 @@ TEST_F(AcquireScript, IdsOfTheMostFrequentTermsCountAsTheModel) {
     std::mt19937 random(1);
     const auto any = [&](int most) { return std::uniform_int_distribution<>(0, most)(random); };
     int leases = 0;
+    int bans = 0;
+    const auto expect_alike = [](const Acquired& acquired, const Acquired& expected) {
+        EXPECT_EQ(acquired.granted, expected.granted);
+        EXPECT_EQ(acquired.limited, expected.limited);
+        EXPECT_EQ(acquired.lease, expected.lease);
+        EXPECT_EQ(acquired.windows, expected.windows);
+        EXPECT_EQ(acquired.strikes, expected.strikes);
+        EXPECT_EQ(acquired.banned_until == Instant(), expected.banned_until == Instant());
+    };
     const auto few = acquire_of({{5, kHour}, {8, kDay}}).quotas;
     const auto many = acquire_of({{60, kHour}, {80, kDay}}).quotas;
     for (int round = 0; round < 30; ++round) {
         const bool is_small = round % 2 == 0;
-        const auto& quotas = is_small ? few : many;
+        auto quotas = is_small ? few : many;
+        if (round % 4 > 1) {
+            Quotas with_history = *quotas;
+            with_history.front().history = std::chrono::days(1);
+            quotas = std::make_shared<const Quotas>(with_history);
+        }
         RedisModel model;
         model.node = "n1";
         std::array<std::string, 30> ids;
@@ -1202,6 +1216,9 @@ TEST_F(AcquireScript, IdsOfTheMostFrequentTermsCountAsTheModel) {
             acquire.quotas = quotas;
             acquire.count = any(9) < 7 ? 1 : any(3);
             acquire.demand.cost = round % 5 == 4 ? 2 : 1;
+            if (round % 3 == 2) {
+                acquire.demand.ban = BanPolicy{2, kHour, kHour, kHour};
+            }
             acquire.lease = any(2) == 0 ? 1 + any(3) : 0;
             for (const Rate& rate : any(9) == 0 ? std::vector<Rate>() : quotas->front().rates) {
                 const std::int64_t which = number(rate.period.length()) + 1 - std::min(any(9), 3);
@@ -1225,10 +1242,7 @@ TEST_F(AcquireScript, IdsOfTheMostFrequentTermsCountAsTheModel) {
             }
             ASSERT_TRUE(std::holds_alternative<Acquired>(results[i]));
             const auto& acquired = std::get<Acquired>(results[i]);
-            EXPECT_EQ(acquired.granted, expected.granted);
-            EXPECT_EQ(acquired.limited, expected.limited);
-            EXPECT_EQ(acquired.lease, expected.lease);
-            EXPECT_EQ(acquired.windows, expected.windows);
+            expect_alike(acquired, expected);
             Acquire reads = acquires[i];
             reads.count = reads.lease = 0;
             EXPECT_EQ(decide(reads).windows, expected.windows) << "as stored";
@@ -1245,7 +1259,19 @@ TEST_F(AcquireScript, IdsOfTheMostFrequentTermsCountAsTheModel) {
                 EXPECT_NE(lease(lease_field::kTime).size(), 13);
             }
         }
+        // Some ids have a strike or a ban now.
+        const auto again = decide(acquires);
+        for (int i = 0; i < 30; ++i) {
+            Acquired expected = model.run(acquires[i], start_);
+            for (WindowCount& window : expected.windows) {
+                window.previous = 0;
+            }
+            const auto& acquired = std::get<Acquired>(again[i]);
+            expect_alike(acquired, expected);
+            bans += acquired.banned_until != Instant() ? 1 : 0;
+        }
     }
+    EXPECT_GT(bans, 20);
     EXPECT_GT(leases, 50);
 }
 

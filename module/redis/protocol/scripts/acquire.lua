@@ -24,9 +24,9 @@
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides,
 --                      the previous count; of a bucket, those of the time, the debt and, if windows slide, any other
 --       ...      ids: the index in ARGV of its terms, the number of requests, and one of: 0; -N, if the next N ids have the
---                  same terms and number of requests, are not listed, and none of them has further arguments; 1, a number N
---                  and the units wanted as a lease by this id and by the next N - 1, which are alike, too; or how many
---                  further arguments follow, at least 2:
+--                  same terms and number of requests, are not listed, and none of them has further arguments; 1 and the
+--                  units wanted as a lease by this id and by the next ones, which are alike, too: numbers of 8 bytes each,
+--                  packed into a string; or how many further arguments follow, at least 2:
 --                  the units wanted as a lease, and the strikes that are not counted yet, STRIKES:AGE, with the time since
 --                    the first of them in ms; or 0
 --                  optionally the number of its report keys and, per table: the number of the node's report, which is
@@ -40,7 +40,9 @@
 --            the requests granted; if a lease is wanted, the lease;
 --            if bans are counted, the requests limited, the end of the ban in ms or 0, and the strikes so far;
 --            per window its number, its count and, if it slides, the count of the previous window; of a bucket, its
---              time in us, its debt and, if windows slide, 0.
+--              time in us, its debt and, if windows slide, 0;
+--            or -2 and the counts: all requests are granted, with the lease that is wanted, and the numbers of the windows
+--              are those of the last id that has numbers.
 --          The further numbers are, for each table that another node has leased units of and that has too few units left
 --          for one more request: the id and the table, counted from 1, the time of that node's last lease in ms, and the
 --          time when it was recalled, or 0.
@@ -388,6 +390,7 @@ local function rare(which)
 end
 
 local KEYS, ARGV, pcall, tonumber, unpack, format = KEYS, ARGV, redis.pcall, tonumber, unpack, string.format
+local node = ARGV[4]
 
 local time = redis.call('TIME')
 local seconds, microseconds = time[1] + 0, time[2] + 0
@@ -402,11 +405,14 @@ end
 -- `keeps` is true if one of the tables keeps a history. `count` is the number of requests. `buckets` has by the index of
 -- its limit in ARGV the rate, the debt of a token and the debt of an empty bucket; nil if these terms have no bucket.
 local known, terms, cost, bans, first, tables, keeps, count, buckets
--- The number of ids that follow and are like the last one; and whether each of them has an argument, its lease.
-local alike, leases = 0, false
--- The most frequent terms are those of one table with two fixed windows, without bans and history. Of these, the names of
--- the fields and the limits. number1 is nil for other terms.
-local number1, count1, number2, count2, limit1, limit2
+-- The number of ids that follow and are like the last one; the units that these ids want as leases, nil if they want none;
+-- and which of them belongs to the last one.
+local alike, leases, nth_lease = 0, nil, 1
+-- The most frequent terms are those of one table with two fixed windows. Of these, the names of the fields, the limits, the
+-- numbers of the current windows, and these as texts. number1 is nil for other terms.
+local number1, count1, number2, count2, limit1, limit2, current1, current2, text1, text2
+-- Whether the last id that has numbers in the reply has those of the current windows of these terms.
+local is_shown
 -- Per window of these terms: the number of the current window; and the text that Redis has for it, or 0 if that is
 -- not known.
 local current = {0, 0, 0, 0}
@@ -425,9 +431,9 @@ local levels
 local found = {false}
 -- The arguments of HSET, where they differ from id to id.
 local changes
--- Conversions of counts: the number of a text, and the text of a number. Each takes as long as about fifty other
--- operations, and in many calls most ids have few different counts.
-local converted = {}
+-- Conversions of small counts: the number of a text, and the text of a number. Each takes as long as about fifty other
+-- operations. In many calls most ids have few different ones; larger counts are seldom alike.
+local converted, most_converted = {}, 1000
 -- '%d' takes half as long as '%.0f', and a C long, which may have 32 bits.
 local most_long = 2147483648
 -- The time `now` as a text; nil until a lease needs it.
@@ -441,7 +447,8 @@ while alike > 0 or id < ids_end do
     if alike > 0 then
         alike, plain = alike - 1, number1
         if leases then
-            further, wanted = 1, ARGV[id] + 0
+            nth_lease = nth_lease + 1
+            wanted = leases[nth_lease]
         end
     else
         -- To convert a string to a number takes as long as about ten other operations. Therefore 1, the usual number of
@@ -497,12 +504,14 @@ while alike > 0 or id < ids_end do
                 end
                 at = at + 2 + windows * (2 + width)
             end
-            number1 = nil
-            if tables == 1 and ARGV[first] == 2 and cost > 0 and not (bans or keeps or buckets) then
+            number1, is_shown = nil, false
+            if tables == 1 and ARGV[first] == 2 and cost > 0 and not buckets then
                 limit1, limit2 = ARGV[first + 2], ARGV[first + 4]
                 number1, count1, number2, count2 = unpack(ARGV, first + 6, first + 9)
-                current[2] = format(current[1] < most_long and '%d' or '%.0f', current[1])
-                current[4] = format(current[3] < most_long and '%d' or '%.0f', current[3])
+                current1, current2 = current[1], current[3]
+                text1 = format(current1 < most_long and '%d' or '%.0f', current1)
+                text2 = format(current2 < most_long and '%d' or '%.0f', current2)
+                current[2], current[4] = text1, text2
             end
         end
         local more = ARGV[id + 2]
@@ -512,10 +521,11 @@ while alike > 0 or id < ids_end do
         else
             further = more + 0
             if further < 0 then
-                alike, leases, further, plain = -further, false, 0, number1
+                alike, leases, further, plain = -further, nil, 0, number1
             elseif further == 1 then
-                alike, leases, plain, id = ARGV[id] - 1, true, number1, id + 1
-                wanted = ARGV[id] + 0
+                alike, plain = #ARGV[id] / 8, number1
+                leases, nth_lease = {struct.unpack(alike == 1 and '<i8' or '<' .. ('i8'):rep(alike), ARGV[id])}, 1
+                alike, wanted = alike - 1, leases[1]
             else
                 wanted = ARGV[id] + 0
                 if ARGV[id + 1] ~= '0' then
@@ -529,98 +539,152 @@ while alike > 0 or id < ids_end do
         end
     end
 
-    -- Decides the most frequent requests: of the most frequent terms, in windows of which the longest is the current one,
-    -- with units left for one more request; a lease only for the node that got the last one. What it does not decide, the
-    -- rest of the loop does, with the same values.
+    -- Decides the most frequent requests: of the most frequent terms, of an id that has no ban and no strike, in windows
+    -- that Redis has or that are new, with units left for one more request. What it does not decide, the rest of the loop
+    -- does, with the same values.
+    local quota = key + 1
+    if plain and (bans or keeps) then
+        if KEYS[quota]:byte(-1) == 125 then  -- See `digests`.
+            quota = quota + 1
+        end
+        if bans then
+            plain, quota = pcall('EXISTS', KEYS[quota]) == 0, quota + 1
+        end
+        if keeps then
+            quota = quota + 1
+        end
+    end
     if plain and count + wanted > 0 then
-        local name, value = KEYS[key + 1], 1
+        local name, number, units, number_of_longest, of_longest = KEYS[quota]
         if wanted == 0 then
             read = pcall('HMGET', name, number1, count1, number2, count2)
+            number, units, number_of_longest, of_longest = read[1], read[2], read[3], read[4]
         else
             -- The last lease is read with the windows, which saves a command.
             read = pcall('HMGET', name, lease_field.kNode, lease_field.kTime, number1, count1, number2, count2)
-            value = 3
+            number, units, number_of_longest, of_longest = read[3], read[4], read[5], read[6]
         end
-        local number, at_number, units, of_longest = read[value], current[1]
-        if read[value + 2] == current[4] then
-            if number == current[2] then
-                local text = read[value + 1]
-                units = converted[text]
-                if not units then
-                    units = tonumber(text) or 0
+        -- Whether both windows are those that Redis has; and whether the longer one is new, and the shorter one with it.
+        local are_current, are_new = number == text1 and number_of_longest == text2, number_of_longest ~= text2
+        if are_current then
+            local text = units
+            units = converted[text]
+            if not units then
+                units = tonumber(text) or 0
+                if units < most_converted then
                     converted[text] = units
                 end
-            elseif number and (tonumber(number) or at_number) < at_number then
-                units, at_number = 0, nil
             end
-            if units then
-                local text = read[value + 3]
-                of_longest = converted[text]
-                if not of_longest then
-                    of_longest = tonumber(text) or 0
+        elseif keeps or read.err or not (number or are_new) or number and (tonumber(number) or current1) >= current1
+               or are_new and number_of_longest and (tonumber(number_of_longest) or current2) >= current2 then
+            units = nil
+        else
+            units = 0
+        end
+        if units then
+            local text = of_longest
+            of_longest = are_new and 0 or converted[text]
+            if not of_longest then
+                of_longest = tonumber(text) or 0
+                if of_longest < most_converted then
                     converted[text] = of_longest
                 end
-                local taken, lease = count * cost, 0
-                units, of_longest = units + taken, of_longest + taken
-                local decides = units + cost <= limit1 and of_longest + cost <= limit2
-                if decides and wanted > 0 then
-                    local rest, of_longest_left = limit1 - units, limit2 - of_longest
-                    if of_longest_left < rest then
-                        rest = of_longest_left
-                    end
-                    lease = rest >= 8 * wanted and wanted or (rest - rest % 8) / 8
-                    units, of_longest = units + lease, of_longest + lease
-                    decides = read[1] == ARGV[4] and taken + lease > 0
+            end
+            local taken, lease = count * cost, 0
+            units, of_longest = units + taken, of_longest + taken
+            local decides = units + cost <= limit1 and of_longest + cost <= limit2
+            if decides and wanted > 0 then
+                local rest, of_longest_left = limit1 - units, limit2 - of_longest
+                if of_longest_left < rest then
+                    rest = of_longest_left
                 end
-                if decides then
-                    local text_of_longest, done = converted[of_longest]
-                    text = converted[units]
-                    if not text then
-                        text = format(units < most_long and '%d' or '%.0f', units)
+                lease = rest >= 8 * wanted and wanted or (rest - rest % 8) / 8
+                units, of_longest = units + lease, of_longest + lease
+                decides = taken + lease > 0
+            end
+            if decides then
+                local text_of_longest, done = converted[of_longest]
+                text = converted[units]
+                if not text then
+                    text = format(units < most_long and '%d' or '%.0f', units)
+                    if units < most_converted then
                         converted[units] = text
                     end
-                    if not text_of_longest then
-                        text_of_longest = format(of_longest < most_long and '%d' or '%.0f', of_longest)
+                end
+                if not text_of_longest then
+                    text_of_longest = format(of_longest < most_long and '%d' or '%.0f', of_longest)
+                    if of_longest < most_converted then
                         converted[of_longest] = text_of_longest
                     end
+                end
+                if lease > 0 then
+                    now_text = now_text or format('%.0f', now)
+                end
+                if lease == 0 and are_current then
+                    done = pcall('HSET', name, count1, text, count2, text_of_longest)
+                elseif lease == 0 and not are_new then
+                    done = pcall('HSET', name, number1, text1, count1, text, count2, text_of_longest)
+                elseif read[1] == node and are_current then
+                    done = pcall('HSET', name, count1, text, count2, text_of_longest, lease_field.kTime, now_text)
+                elseif read[1] == node and not are_new then
+                    done = pcall('HSET', name, number1, text1, count1, text, count2, text_of_longest,
+                                 lease_field.kTime, now_text)
+                elseif lease > 0 and read[2] and are_current then
+                    done = pcall('HSET', name, count1, text, count2, text_of_longest, lease_field.kTime, now_text,
+                                 lease_field.kNode, node, lease_field.kOfOther, read[2])
+                else
+                    changes = changes or {false, false, false, false, false, false, false, false}
+                    changes[1], changes[2], changes[3], changes[4] = number1, text1, count1, text
+                    changes[5], changes[6], changes[7], changes[8] = number2, text2, count2, text_of_longest
+                    local n = 8
                     if lease > 0 then
-                        now_text = now_text or format('%.0f', now)
-                        if at_number then
-                            done = pcall('HSET', name, count1, text, count2, text_of_longest,
-                                         lease_field.kTime, now_text)
-                        else
-                            done = pcall('HSET', name, number1, current[2], count1, text, count2, text_of_longest,
-                                         lease_field.kTime, now_text)
+                        changes[9], changes[10] = lease_field.kTime, now_text
+                        changes[11], changes[12] = lease_field.kNode, node
+                        n = 12
+                        if read[1] ~= node and read[2] then
+                            changes[13], changes[14] = lease_field.kOfOther, read[2]
+                            n = 14
                         end
-                    elseif at_number then
-                        done = pcall('HSET', name, count1, text, count2, text_of_longest)
-                    else
-                        done = pcall('HSET', name, number1, current[2], count1, text, count2, text_of_longest)
                     end
-                    if done == 0 or type(done) ~= 'table' then
-                        reply[size + 1] = count
+                    done = pcall('HSET', name, unpack(changes, 1, n))
+                end
+                if done == 0 or type(done) ~= 'table' then
+                    if is_shown and lease == wanted then
+                        reply[size + 1], reply[size + 2], reply[size + 3] = -2, units, of_longest
+                        size = size + 3
+                    else
+                        reply[size + 1], is_shown = count, true
                         if wanted > 0 then
                             size = size + 1
                             reply[size + 1] = lease
                         end
-                        reply[size + 2], reply[size + 3] = current[1], units
-                        reply[size + 4], reply[size + 5] = current[3], of_longest
-                        if levels then
-                            notify(levels, first, 1, key, reply, size + 1, now)
+                        if bans then
+                            reply[size + 2], reply[size + 3], reply[size + 4] = 0, 0, 0
+                            size = size + 3
                         end
+                        reply[size + 2], reply[size + 3] = current1, units
+                        reply[size + 4], reply[size + 5] = current2, of_longest
                         size = size + 5
-                    else
-                        size = size + 1
-                        reply[size] = -1
-                        errors = errors or {}
-                        errors[#errors + 1] = done
                     end
-                    key, plain = key + 1, 'decided'
+                    if are_new then
+                        expire = expire or rare('expire')
+                        expire(name, read, first, 2, 2, current2, true, month, month_ends, now)
+                    end
+                    if levels then
+                        notify(levels, first, 1, quota - 1, {current1, units, current2, of_longest}, 0, now)
+                    end
+                else
+                    size = size + 1
+                    reply[size] = -1
+                    errors = errors or {}
+                    errors[#errors + 1] = done
                 end
+                key, plain = quota, 'decided'
             end
         end
     end
     if plain ~= 'decided' then
+        is_shown = false
         local start, granted, ban, failure = size + 1, count, nil, nil
         if wanted > 0 then
             start = size + 2
@@ -837,12 +901,12 @@ while alike > 0 or id < ids_end do
                                 last = last + width
                             end
                             if lease > 0 then
-                                if values[1] ~= ARGV[4] then
+                                if values[1] ~= node then
                                     if values[1] then
                                         changes[n + 1], changes[n + 2] = lease_field.kOfOther, values[2]
                                         n = n + 2
                                     end
-                                    changes[n + 1], changes[n + 2] = lease_field.kNode, ARGV[4]
+                                    changes[n + 1], changes[n + 2] = lease_field.kNode, node
                                     n = n + 2
                                 end
                                 changes[n + 1], changes[n + 2] = lease_field.kTime, now
@@ -879,7 +943,7 @@ while alike > 0 or id < ids_end do
                     end
                     local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime,
                                               lease_field.kOfOther, lease_field.kRecalled)
-                    local leased_at = tonumber(values[values[1] == ARGV[4] and 3 or 2])
+                    local leased_at = tonumber(values[values[1] == node and 3 or 2])
                     if leased_at and leased_at <= now then
                         recall = recall or rare('recall')
                         leased = leased or {}
@@ -926,7 +990,7 @@ end
 -- To make a format takes as long as about a hundred operations. The first three are those of one id in two fixed windows:
 -- without a lease, with one, and with bans.
 local layout = size == 6 and '<i8i8i8i8i8i8' or size == 7 and '<i8i8i8i8i8i8i8' or size == 9 and '<i8i8i8i8i8i8i8i8i8'
-               or '<' .. ('i8'):rep(size)
+               or '<' .. ('i8'):rep(size % 8) .. ('i8i8i8i8i8i8i8i8'):rep((size - size % 8) / 8)
 local numbers = struct.pack(layout, unpack(reply, 1, size))
 if not errors and not leased then
     return {ARGV[1], numbers}
