@@ -57,14 +57,23 @@ void Words::add_joined(std::span<const std::string_view> parts) {
     for (const auto part : parts) {
         length += part.size();
     }
-    const std::size_t begin = bytes_.size();
-    bytes_.resize(begin + kLongestLine + length + 2);
-    char* to = write_line(bytes_.data() + begin, '$', length);
-    for (const auto part : parts) {
-        to = std::copy(part.begin(), part.end(), to);
+    const auto write = [&](char* to) {
+        to = write_line(to, '$', length);
+        for (const auto part : parts) {
+            to = std::copy(part.begin(), part.end(), to);
+        }
+        return write_end_of_line(to);
+    };
+    // Most words are short. To append one takes less time than to change the size twice.
+    constexpr std::size_t kShort = 128;
+    if (length <= kShort) {
+        std::array<char, kLongestLine + kShort + 2> word;  // NOLINT(*-member-init): written
+        bytes_.append(word.data(), write(word.data()));
+    } else {
+        const std::size_t begin = bytes_.size();
+        bytes_.resize(begin + kLongestLine + length + 2);
+        bytes_.resize(static_cast<std::size_t>(write(bytes_.data() + begin) - bytes_.data()));
     }
-    to = write_end_of_line(to);
-    bytes_.resize(static_cast<std::size_t>(to - bytes_.data()));
     ++size_;
 }
 

@@ -45,7 +45,11 @@ struct Owner {
 /// `{GROUP}ID` if the id is in a group.
 class Keys {
   public:
-    explicit Keys(std::string prefix) : prefix_(std::move(prefix)) {}
+    explicit Keys(std::string prefix)
+        : prefix_(std::move(prefix)),
+          quota_begin_(begin(kQuotaKey)),
+          used_begin_(begin("used:")),
+          id_begin_(begin("id:")) {}
 
     /// A hash, the record of a key: see record_field. The digest is in hexadecimal.
     std::string key(std::string_view digest) const {
@@ -69,9 +73,9 @@ class Keys {
         return key;
     }
     /// The parts of quota(), without an allocation: every request that Redis decides needs them.
-    std::array<std::string_view, 9> quota_parts(const Owner& owner, std::string_view table,
+    std::array<std::string_view, 7> quota_parts(const Owner& owner, std::string_view table,
                                                 std::string_view value) const {
-        return {prefix_, kQuotaKey, "{", owner.tag(), "}", owner.rest(), ":", table, value};
+        return {quota_begin_, owner.tag(), "}", owner.rest(), ":", table, value};
     }
     /// Stores the number of the last report of a node that was applied to a quota. `layout` is its
     /// layout_name: a node may have reports of several layouts, which it numbers separately.
@@ -90,15 +94,16 @@ class Keys {
     std::string ban(const Owner& owner) const { return tagged(kBanKey, owner); }
     /// A hash: for each digest of an id the Unix time when the key was last used, rounded down to a
     /// minute, and kSubjectUse, the same of the id as a subject. It expires kUseLifetime after the
-    /// last use. That of an id without a key expires after kSubjectUseLifetime.
+    /// UTC day of the last use: only the first use of a day changes that. That of an id without a
+    /// key expires kSubjectUseLifetime after the last use.
     std::string used(std::string_view id) const { return tagged("used:", id); }
     /// The parts of used() and of id(), without an allocation: many requests are the first ones of
     /// their keys in a minute.
-    std::array<std::string_view, 5> used_parts(std::string_view id) const {
-        return {prefix_, "used:", "{", id, "}"};
+    std::array<std::string_view, 3> used_parts(std::string_view id) const {
+        return {used_begin_, id, "}"};
     }
-    std::array<std::string_view, 5> id_parts(std::string_view id) const {
-        return {prefix_, "id:", "{", id, "}"};
+    std::array<std::string_view, 3> id_parts(std::string_view id) const {
+        return {id_begin_, id, "}"};
     }
     /// A hash: the failed authentications of an address at all nodes, see window_part. `address`
     /// has letters and digits only.
@@ -158,6 +163,11 @@ class Keys {
     std::string events() const { return prefix_ + std::string(kEventsKey); }
 
   private:
+    /// Of the names of this kind, before their tag.
+    std::string begin(std::string_view kind) const {
+        return std::string(prefix_).append(kind).append("{");
+    }
+
     std::string tagged(std::string_view kind, const Owner& owner) const {
         return std::string(prefix_)
             .append(kind)
@@ -173,12 +183,15 @@ class Keys {
     }
 
     std::string prefix_;
+    std::string quota_begin_;
+    std::string used_begin_;
+    std::string id_begin_;
 };
 
 /// How long a revoked id is listed: longer than the longest history, whose days may be billed.
 inline constexpr std::chrono::seconds kRevokedKept = std::chrono::hours(24) * 3662;
-/// How long the hash `used:{ID}` is kept after the last use of a key: ids that are not used any
-/// more must not stay for ever.
+/// How long the hash `used:{ID}` is kept after the day of the last use of a key: ids that are not
+/// used any more must not stay for ever.
 inline constexpr std::chrono::seconds kUseLifetime = std::chrono::hours(24) * 366;
 /// The same for an id without a key: `tollgate top` shows whether a banned id still sends requests.
 inline constexpr std::chrono::seconds kSubjectUseLifetime = std::chrono::hours(1);
