@@ -7,6 +7,7 @@
 #include "module/gateway/held_quotas.hpp"
 #include "module/key/bearer.hpp"
 #include "module/key/digest.hpp"
+#include "module/memory/spare_memory.hpp"
 
 namespace tollgate::gateway {
 
@@ -215,7 +216,8 @@ Authenticator::Result Authenticator::find_in_zone(Record& record) {
     if (!found.exists || !is_valid_at(found.record, engine().clock().wall())) {
         return is_fresh ? Result::kInvalid : Result::kLookup;
     }
-    record = std::make_shared<const KeyRecord>(std::move(found.record));
+    record = std::allocate_shared<const KeyRecord>(SpareAllocator<KeyRecord, 1>(),
+                                                   std::move(found.record));
     used_ = found.used;
     checked_ = found.checked;
     id_ = found.id;
@@ -226,6 +228,9 @@ Authenticator::Result Authenticator::find_in_zone(Record& record) {
 /// The record was just found in the zone: the next request with this token needs neither SHA-256
 /// nor the zone for it. The caller notes the use of the key. Throws std::bad_alloc.
 void Authenticator::remember(const TokenHash& token, const Record& record) {
+    if (!engine().known_keys().admits(token, tables_)) {
+        return;
+    }
     const auto quotas = tables_.quotas_of(*record);
     const bool has_group = tables_.counts_groups() && !record->group.empty();
     if (!quotas || (quotas->empty() && !has_group)) {

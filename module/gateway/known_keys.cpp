@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <stdexcept>
+#include <utility>
 
 #include "module/store/named_blocks.hpp"
 
@@ -43,7 +44,7 @@ KnownKeys::Secret KnownKeys::new_secret() {
     return secret;
 }
 
-KnownKeys::KnownKeys() : sets_(kSets) {}
+KnownKeys::KnownKeys() : sets_(kSets), not_admitted_(kSets) {}
 
 TokenHash KnownKeys::hash(std::string_view token) const noexcept {
     return keyed_hash(token, secret_);
@@ -54,8 +55,8 @@ TokenHash KnownKeys::hash(const SubjectText& subject) const noexcept {
 }
 
 /// Keys that are used with several sets of tables have a place for each of them.
-KnownKeys::Set& KnownKeys::set_of(const TokenHash& token, const TableSet& tables) {
-    return sets_[(token[0] ^ std::hash<const void*>()(&tables) >> 4U) % kSets];
+std::size_t KnownKeys::number_of_set(const TokenHash& token, const TableSet& tables) {
+    return (token[0] ^ std::hash<const void*>()(&tables) >> 4U) % kSets;
 }
 
 KnownKey* KnownKeys::search(const Set& set, const TokenHash& token, const TableSet& tables) {
@@ -81,6 +82,15 @@ KnownKey* KnownKeys::find(const TokenHash& token, const TableSet& tables, Steady
         key->used = now;
     }
     return key;
+}
+
+bool KnownKeys::admits(const TokenHash& token, const TableSet& tables) noexcept {
+    const std::size_t number = number_of_set(token, tables);
+    const Set& set = sets_[number];
+    // A free place has the tag 0. So has one token in 65,536.
+    const bool is_full = std::ranges::find(set.tags, 0) == set.tags.end();
+    return !is_full || search(set, token, tables) != nullptr ||
+           std::exchange(not_admitted_[number], tag_of(token)) == tag_of(token);
 }
 
 KnownKey& KnownKeys::place_for(const TokenHash& token, const TableSet& tables) {

@@ -69,6 +69,10 @@ class KnownKeys {
     /// The key with this token; nullptr if it is not known.
     KnownKey* find(const TokenHash& token, const TableSet& tables, SteadyTime now) noexcept;
 
+    /// Whether this key gets a place: its own one, a free one, or that of another key if it was the
+    /// last key that got none there. Of a million keys, none is found again before others need its
+    /// place: to store each would take time and evict the keys that come often.
+    bool admits(const TokenHash& token, const TableSet& tables) noexcept;
     /// The place for this key: its own one, a free one, or that of the least recently used key.
     /// Pointers to it remain valid. Throws std::bad_alloc.
     KnownKey& place_for(const TokenHash& token, const TableSet& tables);
@@ -88,7 +92,10 @@ class KnownKeys {
 
     static Secret new_secret();
     static KnownKey* search(const Set& set, const TokenHash& token, const TableSet& tables);
-    Set& set_of(const TokenHash& token, const TableSet& tables);
+    static std::size_t number_of_set(const TokenHash& token, const TableSet& tables);
+    Set& set_of(const TokenHash& token, const TableSet& tables) {
+        return sets_[number_of_set(token, tables)];
+    }
     static std::uint16_t tag_of(const TokenHash& token) {
         return static_cast<std::uint16_t>(token[1]);
     }
@@ -96,6 +103,8 @@ class KnownKeys {
     Secret secret_ = new_secret();
     Secret secret_of_subjects_ = new_secret();
     std::vector<Set> sets_;
+    /// Of each set the tag of the last key that was not admitted.
+    std::vector<std::uint16_t> not_admitted_;
 };
 
 }  // namespace tollgate::gateway

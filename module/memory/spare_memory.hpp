@@ -55,6 +55,11 @@ struct SpareAllocator {
         using other = SpareAllocator<U, kFew>;
     };
 
+    SpareAllocator() = default;
+    /// For std::allocate_shared.
+    template <typename U>
+    SpareAllocator(const SpareAllocator<U, kFew>& /*other*/) noexcept {}
+
     T* allocate(std::size_t count) {
         return static_cast<T*>(count <= kFew ? Few::take() : ::operator new(count * sizeof(T)));
     }

@@ -36,6 +36,10 @@ std::string details_of(const KeyRecord& record) {
 void unpack_details(std::string_view details, KeyRecord& record) {
     for (const auto detail : kDetails) {
         std::string& text = record.*detail;
+        if (details.empty()) {
+            text.clear();
+            continue;
+        }
         text.assign(details.substr(0, details.find(kSeparator)));
         details.remove_prefix(std::min(text.size() + 1, details.size()));
     }
