@@ -125,9 +125,15 @@ subtest 'ids and records' => sub {
     $tollgate->run(qw(key revoke --yes d));
 
     issue(qw(n --plan free --name), 'Named');
-    $redis->cmd('ZREM', 't:names', "named\nn");
-    finds('a name that the index does not have', qr/^names: searches do not find the names of "n": use tollgate key reindex/, $tollgate);
-    is $tollgate->run(qw(key reindex))->{out}, "the index of names: 1 added, 0 removed\nthe index of groups: 0 corrected\n", '… which is rebuilt';
+    my @entries = @{ $redis->cmd('ZRANGE', 't:index', 0, -1) };
+    $redis->cmd('ZREM', 't:index', "name:named\nn");
+    finds('a name that the index does not have', qr/^index: searches do not find "n" by all values: use tollgate key reindex/, $tollgate);
+    is $tollgate->run(qw(key reindex))->{out}, "the index of keys: 1 added, 0 removed\nthe groups of ids: 0 corrected\n", '… which is rebuilt';
+    $redis->cmd('DEL', 't:index');
+    finds('an index of a part of the ids', qr/^index: the index of keys is not complete: .*: use tollgate key reindex/, $tollgate);
+    is $tollgate->run(qw(key reindex))->{status}, 0;
+    is_deeply $redis->cmd('ZRANGE', 't:index', 0, -1), \@entries, '… which is rebuilt as well';
+    is_deeply [grep { /^index/ } findings($tollgate)], [], '… and complete';
     $tollgate->run(qw(key revoke --yes n));
 
     issue(qw(g1 --plan free --group acme));
@@ -143,7 +149,7 @@ subtest 'ids and records' => sub {
     is_deeply [grep { /^groups/ } findings($tollgate)], [], '… which is listed again';
     $redis->cmd('HDEL', 't:group_of_ids', 'g1');
     finds('an id that the index has in another group', qr/^groups: usage and bans of "g1" are looked for in another group: use tollgate key reindex/, $tollgate);
-    is $tollgate->run(qw(key reindex))->{out}, "the index of names: 0 added, 0 removed\nthe index of groups: 1 corrected\n", '… which is corrected';
+    is $tollgate->run(qw(key reindex))->{out}, "the index of keys: 0 added, 0 removed\nthe groups of ids: 1 corrected\n", '… which is corrected';
     is $redis->cmd('HGET', 't:group_of_ids', 'g1'), 'acme';
     is_deeply [grep { /^groups/ } findings($tollgate)], [], '… which is repaired';
     issue(qw(g2 --plan free));

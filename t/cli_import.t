@@ -62,7 +62,9 @@ sub test_import {
         scopes => ['a', 'b'], meta => { x => 1 }, from => ['192.0.2.0/24'], prefix => 'acme', group => 'acme-group',
         digests => [{ sha256 => sha256_hex('full-token'), hint => undef, created => '2020-02-03T04:05:06Z', expires => '2040-01-01T00:00:00Z', retiring => JSON::PP::false, used => undef }],
     }, '… are stored';
-    is $redis->cmd('ZSCORE', 'names', "n\nfull"), 0, '… and the name in its index';
+    my $place = "\n001580702706:full";
+    is $redis->cmd('ZSCORE', 'index', $_), 0, "… and in the index: $_" =~ s/\n/ /r
+        for "name:n\nfull", "group:acme-group$place", "meta:x=1$place", "scope:a$place", "scope:b$place";
     my $hinted = file('{"id":"hinted","plan":"free","created":"2020-01-01T00:00:00Z","digests":[{"sha256":"' . 'ab' x 32 . '","hint":"zZ9A","created":"2021-01-01T00:00:00Z"}]}');
     is counts($tollgate->run('import', $hinted)), '1 1 0 0', 'the hint of a key';
     my $of_hint = $tollgate->json(qw(key show hinted));

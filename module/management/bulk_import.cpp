@@ -44,6 +44,10 @@ Task<void> BulkImport::store(std::vector<Record> records) {
     if (records.empty()) {
         co_return;
     }
+    if (!is_begun_) {
+        co_await index_.begin();
+        is_begun_ = true;
+    }
     std::vector<bool> created;
     if (is_atomic_) {
         created = co_await create(records);
@@ -101,12 +105,9 @@ Task<std::vector<bool>> BulkImport::create(std::span<const Record> records) {
         auto& transaction = transactions.emplace_back(claim_of(record.keys, {}));
         auto& add = transaction.commands.emplace_back(redis::Command{"ZADD", keys_.ids(), "NX"});
         add_to_ids(record.keys, add);
-        if (auto member = member_of(record.keys); !member.empty()) {
-            std::vector<std::string> members;
-            members.push_back(std::move(member));
-            transaction.commands.push_back(names_.adding(std::move(members)));
-        }
-        transaction.commands.push_back(indexing(keys_, record.keys.id, group_of(record.keys)));
+        std::ranges::move(
+            index_.storing(record.keys.id, group_of(record.keys), entries_of(record.keys.keys)),
+            std::back_inserter(transaction.commands));
         for (const auto& key : record.keys.keys) {
             auto creation = creation_of(key);
             std::ranges::move(creation.conditions, std::back_inserter(transaction.conditions));
@@ -137,7 +138,7 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
     const auto existing = co_await run_all(database_, std::move(lookups));
     std::vector<bool> created(records.size(), true);
     redis::Command add{"ZADD", keys_.ids(), "NX"};
-    std::vector<std::string> members;
+    std::vector<std::string> entries;
     Transactions claims;
     Transactions keys;
     auto exists = existing.begin();
@@ -148,7 +149,7 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
         exists = end;
         if (created[i]) {
             add_to_ids(record, add);
-            members.push_back(member_of(record));
+            std::ranges::move(entries_of(record.keys), std::back_inserter(entries));
             claims.push_back(claim_of(record, {}));
             for (const auto& key : record.keys) {
                 keys.push_back(creation_of(key));
@@ -159,7 +160,7 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
         co_return created;
     }
     co_await run(database_, std::move(add));
-    co_await add_names(std::move(members));
+    co_await index_.add(std::move(entries));
     const auto claimed = co_await execute(database_, std::move(claims));
     // A key whose id could not be claimed must not be stored.
     auto claim = claimed.begin();
@@ -216,8 +217,8 @@ Task<void> BulkImport::examine(Record record) {
     redis::Command add{"ZADD", keys_.ids(), "NX"};
     add_to_ids(wanted, add);
     co_await run(database_, std::move(add));
-    std::vector<std::string> members(1, member_of(wanted));
-    co_await add_names(std::move(members));
+    auto entries = entries_of(wanted.keys);
+    co_await index_.add(std::move(entries));
     auto claim = claim_of(wanted, digests);
     const auto claimed = co_await execute(database_, std::move(claim));
     if (claimed) {
@@ -283,15 +284,6 @@ Task<void> BulkImport::announce(std::vector<std::string> digests) {
     }
 }
 
-/// Adds to the index of names. Empty members are left out.
-Task<void> BulkImport::add_names(std::vector<std::string> members) {
-    std::erase(members, std::string());
-    if (!members.empty()) {
-        auto add = names_.adding(std::move(members));
-        co_await run(database_, std::move(add));
-    }
-}
-
 /// Stores the groups of the ids that are claimed, where the index had other ones: a revoked id may
 /// have been in another group.
 Task<void> BulkImport::index_groups(std::span<const Record> records,
@@ -313,11 +305,6 @@ Task<void> BulkImport::index_groups(std::span<const Record> records,
         }
     }
     co_await run_all(database_, std::move(commands));
-}
-
-/// Of the index of names; empty if the id has no name. All keys of a record have the same name.
-std::string BulkImport::member_of(const KeysOfId& keys) {
-    return NameIndex::member_of(keys.id, keys.keys.front().record.name);
 }
 
 void BulkImport::add_to_ids(const KeysOfId& keys, redis::Command& command) {

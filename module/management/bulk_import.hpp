@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "module/management/database.hpp"
+#include "module/management/key_index.hpp"
 #include "module/management/key_reader.hpp"
-#include "module/management/name_index.hpp"
 
 namespace tollgate::management {
 
@@ -39,7 +39,7 @@ class BulkImport {
         : database_(database),
           keys_(keys),
           reader_(database, keys),
-          names_(database, keys),
+          index_(database, keys),
           refuse_(refuse),
           is_atomic_(database.may_span(keys.ids(), keys.changes())) {}
 
@@ -65,18 +65,17 @@ class BulkImport {
     Transaction claim_of(const KeysOfId& keys, const std::vector<std::string>& claimed) const;
     Transaction creation_of(const StoredKey& key) const;
     Task<void> announce(std::vector<std::string> digests);
-    Task<void> add_names(std::vector<std::string> members);
     Task<void> index_groups(std::span<const Record> records, const std::vector<bool>& claimed,
                             const redis::Value& indexed);
-    static std::string member_of(const KeysOfId& keys);
     static void add_to_ids(const KeysOfId& keys, redis::Command& command);
 
     Database& database_;
     const redis::Keys& keys_;
     KeyReader reader_;
-    NameIndex names_;
+    KeyIndex index_;
     const Refuse& refuse_;
-    bool is_atomic_;  ///< a transaction may change all keys of a record, and announces them
+    bool is_atomic_;         ///< a transaction may change all keys of a record, and announces them
+    bool is_begun_ = false;  ///< the index was begun if there was no id
     ImportCounts counts_;
 };
 

@@ -8,10 +8,10 @@
 #include "module/key/key_record.hpp"
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
+#include "module/management/indexed_fields.hpp"
 #include "module/management/key_changes.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/text/case_folding.hpp"
-#include "module/text/parse_error.hpp"
 
 namespace tollgate::management {
 
@@ -19,20 +19,12 @@ namespace {
 
 constexpr std::string_view kPatternCharacters = "*?[\\";
 
-bool has_scope(const KeyRecord& record, const std::string& scope) {
-    return contains_scopes(record.scopes, scope);
-}
-
-/// Whether a record has a member `NAME=VALUE` of its meta.
-bool has_meta(const KeyRecord& record, std::string_view member) {
-    const auto equals = member.find('=');
-    try {
-        const auto meta = record.meta.empty() ? Meta{} : parse_meta(record.meta);
-        const auto found = meta.find(member.substr(0, equals));
-        return found != meta.end() && meta_text(found->second) == member.substr(equals + 1);
-    } catch (const ParseError&) {
-        return false;  // another program has stored it
-    }
+/// Whether a record has the value that the filter wants of a field, if it wants one. The name is
+/// not looked at.
+bool matches_field(const KeyFilter& filter, const IndexedField& field, const KeyRecord& record) {
+    const auto& wanted = filter.*field.wanted;
+    return !wanted || &field == &field_of_names() ||
+           has_value(field, record, value_in_index(*wanted));
 }
 
 }  // namespace
@@ -50,10 +42,11 @@ bool NamePattern::matches(const std::string& name) const {
 
 bool KeyFilter::matches(const KeysOfId& keys, std::chrono::sys_seconds now) const {
     const KeyRecord record = keys.keys.empty() ? KeyRecord{} : keys.keys.front().record;
-    return (!plan || record.plan == *plan) && (!group || record.group == *group) &&
-           (!state || state_of(keys, now) == *state) &&
+    return (!plan || record.plan == *plan) && (!state || state_of(keys, now) == *state) &&
            (!expires_before || (record.expires && *record.expires < *expires_before)) &&
-           (!scope || has_scope(record, *scope)) && (!meta || has_meta(record, *meta));
+           std::ranges::all_of(indexed_fields(), [&](const IndexedField& field) {
+               return matches_field(*this, field, record);
+           });
 }
 
 void validate(const KeyFilter& filter) {

@@ -38,9 +38,8 @@ struct KeyFilter {
     std::optional<std::string> meta{};
     std::optional<std::string> group{};
 
-    bool is_empty() const {
-        return !plan && !state && !name && !expires_before && !scope && !meta && !group;
-    }
+    bool is_empty() const { return *this == KeyFilter{}; }
+    bool operator==(const KeyFilter&) const = default;
     /// Whether the current key of the id matches, whatever its name is: see find_keys().
     bool matches(const KeysOfId& keys, std::chrono::sys_seconds now) const;
 };

@@ -4,8 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "module/management/group_index.hpp"
-
 namespace tollgate::management {
 
 Task<std::optional<std::string>> unfinished_id(KeyReader& reader, std::string digest) {
@@ -45,10 +43,10 @@ Task<KeysOfId> KeyOperation::create(StoredKey key) {
     }
     // A concurrent revocation has removed the reservation or the claim, or will remove the key
     // after its activation.
-    co_await names_.add(id, key.record.name);
+    co_await index_.begin();
     // A revoked id that is created again may have been in another group.
-    auto index = indexing(keys_, id, key.record.group);
-    co_await run(database_, std::move(index));
+    auto index = index_.storing(id, key.record.group, entries_of(key));
+    co_await run_all(database_, std::move(index));
     bool works = co_await transactions_.list(id, digest, key.created);
     if (works) {
         works = co_await transactions_.activate(key);
@@ -59,7 +57,7 @@ Task<KeysOfId> KeyOperation::create(StoredKey key) {
     if (!works) {
         co_await transactions_.withdraw(digest, id);
         co_await transactions_.unlist_if_empty(id);
-        co_await names_.remove(id, key.record.name);
+        co_await index_.remove(id, entries_of(key));
         throw concurrent_change(id);
     }
     KeysOfId created{.id = id, .keys = {}};

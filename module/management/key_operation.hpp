@@ -31,7 +31,7 @@ class KeyOperation {
         : database_(database),
           keys_(keys),
           reader_(database, keys),
-          names_(database, keys),
+          index_(database, keys),
           transactions_(database, keys, std::move(entry)),
           condition_(std::move(condition)) {}
 
@@ -91,7 +91,7 @@ class KeyOperation {
                                      KeyTransactions::Change change);
     Task<std::set<std::string>> remove_current(std::string id);
     Task<void> list_as_revoked(std::string id);
-    Task<void> note_names(std::string id);
+    Task<void> note_entries(std::string id);
     Task<void> take_current(Rotation rotation);
     Task<std::vector<StoredKey>> prepare(Rotation rotation);
     Task<void> activate_successor(Rotation rotation, StoredKey source);
@@ -100,13 +100,13 @@ class KeyOperation {
     Database& database_;
     const redis::Keys& keys_;
     KeyReader reader_;
-    NameIndex names_;
+    KeyIndex index_;
     KeyTransactions transactions_;
     AcceptsVersion condition_;
     std::string written_{};  ///< the version that update() has written
     /// The digests that revoke() removes. Empty until it has found the id.
     std::optional<std::set<std::string>> revoked_ = {};
-    std::set<std::string> revoked_names_{};  ///< of the keys that revoke() removes
+    std::set<std::string> revoked_entries_{};  ///< of the keys that revoke() removes, in the index
 };
 
 /// The error for an id that has no key.

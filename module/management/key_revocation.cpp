@@ -1,4 +1,5 @@
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "module/management/group_index.hpp"
@@ -6,6 +7,15 @@
 #include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::management {
+
+namespace {
+
+std::set<std::string> entry_set_of(const std::vector<StoredKey>& keys) {
+    auto entries = entries_of(keys);
+    return {std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end())};
+}
+
+}  // namespace
 
 /// Removes the current key of an id, if it has one, and if it meets the condition. Returns its
 /// digest.
@@ -23,7 +33,7 @@ Task<std::set<std::string>> KeyOperation::remove_current(std::string id) {
             }
             break;
         }
-        revoked_names_.insert(keys.keys.front().record.name);
+        revoked_entries_.merge(entry_set_of(keys.keys));
         const auto& digest = keys.keys.front().digest;
         const bool is_removed = co_await transactions_.remove_if(digest, id, is_met);
         if (is_removed) {
@@ -33,13 +43,11 @@ Task<std::set<std::string>> KeyOperation::remove_current(std::string id) {
     co_return removed;
 }
 
-/// Notes the names of the keys that are removed.
-Task<void> KeyOperation::note_names(std::string id) {
+/// Notes what the index has of the keys that are removed.
+Task<void> KeyOperation::note_entries(std::string id) {
     std::vector<std::string> digests(revoked_->begin(), revoked_->end());
     const auto keys = co_await reader_.read(std::move(id), std::move(digests));
-    for (const auto& key : keys) {
-        revoked_names_.insert(key.record.name);
-    }
+    revoked_entries_.merge(entry_set_of(keys));
 }
 
 /// The history of the id remains: its last days may not have been billed.
@@ -65,7 +73,7 @@ Task<void> KeyOperation::revoke(std::string id) {
     }
     auto digests = co_await reader_.digests_of(id);
     revoked_->insert(digests.begin(), digests.end());
-    co_await note_names(id);
+    co_await note_entries(id);
     for (const auto& digest : *revoked_) {
         co_await transactions_.remove(digest, id);
     }
@@ -105,9 +113,8 @@ Task<void> KeyOperation::revoke(std::string id) {
     if (!may_span) {
         co_await run(database_, remove_uses);
     }
-    for (const auto& name : revoked_names_) {
-        co_await names_.remove(id, name);
-    }
+    std::vector<std::string> entries(revoked_entries_.begin(), revoked_entries_.end());
+    co_await index_.remove(id, std::move(entries));
 }
 
 }  // namespace tollgate::management

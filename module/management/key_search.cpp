@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "module/management/id_list.hpp"
+#include "module/management/indexed_fields.hpp"
+#include "module/management/key_index.hpp"
 #include "module/management/key_reader.hpp"
-#include "module/management/name_index.hpp"
 
 namespace tollgate::management {
 
@@ -26,15 +27,47 @@ std::optional<PlaceType> place_after(const std::optional<std::string>& cursor) {
     return place;
 }
 
+/// The index that leads to the keys that match the filter, and what it cannot tell of them.
+struct IndexUse {
+    std::string begin{};  ///< of the entries; empty: all ids are examined
+    KeyFilter rest{};
+};
+
+IndexUse index_use_of(const KeyFilter& filter) {
+    IndexUse use{.rest = filter};
+    for (const auto& field : indexed_fields()) {
+        auto& wanted = use.rest.*field.wanted;
+        if (wanted) {
+            use.begin = begin_of_entries(field, value_in_index(*wanted));
+            wanted.reset();
+            break;
+        }
+    }
+    return use;
+}
+
+/// In the order of creation, which is that of the entries of a value as well.
 Task<FoundKeys> find_by_creation(Database& database, const redis::Keys& keys, KeyQuery query) {
     auto last = place_after<Place>(query.after);
     KeyReader reader(database, keys);
+    KeyIndex index(database, keys);
+    auto use = index_use_of(query.filter);
+    if (!use.begin.empty()) {
+        const bool is_complete = co_await index.is_complete();
+        use = is_complete ? std::move(use) : IndexUse{.rest = query.filter};
+    }
     PageBounds bounds{.limit = query.limit};
     FoundKeys found;
     bool has_more = true;
     while (has_more && !bounds.is_end(found.ids.size())) {
         const auto missing = query.limit - found.ids.size();
-        auto page = co_await reader.page(last, query.filter.is_empty() ? missing : kKeysPerRead);
+        const auto count = use.rest.is_empty() ? missing : kKeysPerRead;
+        KeyPage page;
+        if (use.begin.empty()) {
+            page = co_await reader.page(last, count);
+        } else {
+            page = co_await index.page(use.begin, last, count);
+        }
         has_more = page.has_more;
         bounds.examined += page.ids.size();
         for (std::size_t i = 0; i < page.ids.size() && found.ids.size() < query.limit; ++i) {
@@ -53,14 +86,13 @@ Task<FoundKeys> find_by_creation(Database& database, const redis::Keys& keys, Ke
 
 /// The ids of some entries of the index that match the filter, until the page has `limit`. Returns
 /// how many entries were examined. An entry that an interrupted operation has left is skipped.
-Task<std::size_t> add_matches(NameIndex& index, const KeyQuery& query,
+Task<std::size_t> add_matches(KeyIndex& index, const KeyQuery& query,
                               std::span<const IndexedName> names, FoundKeys& found) {
     auto keys = co_await index.keys_of(names);
     std::size_t examined = 0;
     for (; examined < names.size() && found.ids.size() < query.limit; ++examined) {
         KeysOfId& one = keys[examined];
-        if (!one.keys.empty() && has_name(one, names[examined].name) &&
-            query.filter.matches(one, query.now)) {
+        if (!one.keys.empty() && query.filter.matches(one, query.now)) {
             found.ids.push_back(std::move(one));
         }
     }
@@ -70,7 +102,7 @@ Task<std::size_t> add_matches(NameIndex& index, const KeyQuery& query,
 Task<FoundKeys> find_by_name(Database& database, const redis::Keys& keys, KeyQuery query) {
     auto last = place_after<IndexedName>(query.after);
     const NamePattern pattern(*query.filter.name);
-    NameIndex index(database, keys);
+    KeyIndex index(database, keys);
     PageBounds bounds{.limit = query.limit};
     FoundKeys found;
     bool has_more = true;
@@ -79,7 +111,7 @@ Task<FoundKeys> find_by_name(Database& database, const redis::Keys& keys, KeyQue
         const auto count =
             pattern.is_prefix() ? std::min(missing + 1, kKeysPerRead) : kNamesPerMatch;
         std::string prefix(pattern.prefix());
-        const auto page = co_await index.after(std::move(prefix), last, count);
+        const auto page = co_await index.names_after(std::move(prefix), last, count);
         has_more = page.has_more;
         std::vector<IndexedName> names = page.names;
         if (!names.empty()) {

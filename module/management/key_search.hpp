@@ -26,10 +26,11 @@ struct FoundKeys {
     std::optional<std::string> next{};  ///< empty: no ids follow
 };
 
-/// Finds the next ids that match a filter. With a name, the index of names leads to the keys, and
-/// they are in the order of their names; otherwise all ids are examined in the order of their
-/// creation. See PageBounds for how far. Throws OperationError, with Reason::kInvalid if `after` is
-/// not the place of a page of this kind.
+/// Finds the next ids that match a filter, with a name in the order of their names, otherwise in
+/// that of their creation. If the filter has an indexed field, the index leads to the keys:
+/// without a name only if it is complete (KeyIndex::is_complete). Otherwise all ids are examined.
+/// See PageBounds for how far. Throws OperationError, with Reason::kInvalid if `after` is not the
+/// place of a page of this kind.
 Task<FoundKeys> find_keys(Database& database, const redis::Keys& keys, KeyQuery query);
 
 }  // namespace tollgate::management

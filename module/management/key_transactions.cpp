@@ -1,9 +1,9 @@
 #include "module/management/key_transactions.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
-#include "module/management/group_index.hpp"
 #include "module/management/random_key.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
@@ -36,7 +36,7 @@ KeyTransactions::KeyTransactions(Database& database, const redis::Keys& keys, Au
     : database_(database),
       keys_(keys),
       reader_(database, keys),
-      names_(database, keys),
+      index_(database, keys),
       entry_(std::move(entry)),
       operation_(random_operation_name()) {}
 
@@ -202,33 +202,26 @@ Task<bool> KeyTransactions::change(std::string digest, std::string id, Change ap
             co_return false;
         }
         auto transaction = change_of(*found);
-        const auto name = found->record.name;
+        const StoredKey before = *found;
         apply(*found);
-        // Even if the group is not changed: the index may differ from the record.
-        auto index = indexing(keys_, id, found->record.group);
-        co_await run(database_, std::move(index));
-        const bool is_renamed =
-            NameIndex::member_of(id, name) != NameIndex::member_of(id, found->record.name);
+        auto entries = index_change(before, *found);
+        // The group even if it is not changed: the index may differ from the record.
+        transaction.commands = index_.storing(id, found->record.group, std::move(entries.added));
         // Together with the record if that may be: a user who may not publish changes nothing.
-        const bool is_atomic = database_.may_span(hash, keys_.names());
-        if (is_renamed && !is_atomic) {
-            co_await names_.add(id, found->record.name);
+        if (!database_.may_span(hash, keys_.index())) {
+            co_await run_all(database_, std::exchange(transaction.commands, {}));
         }
-        transaction.commands = write_stored_key(hash, *found);
+        std::ranges::move(write_stored_key(hash, *found), std::back_inserter(transaction.commands));
         if (found->replaced) {
             transaction.commands.push_back({"PERSIST", hash});
         } else if (found->record.retiring && found->record.expires) {
             transaction.commands.push_back(
                 {"PEXPIREAT", hash, milliseconds_of(*found->record.expires)});
         }
-        if (is_renamed && is_atomic && !found->record.name.empty()) {
-            std::vector<std::string> members(1, NameIndex::member_of(id, found->record.name));
-            transaction.commands.push_back(names_.adding(std::move(members)));
-        }
         transaction.names = {digest, id};
         changed = co_await commit(std::move(transaction), Audited::kYes);
-        if (changed && is_renamed) {
-            co_await names_.remove(id, name);
+        if (changed) {
+            co_await index_.remove(id, std::move(entries.removed));
         }
     }
     co_return true;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "module/management/audit.hpp"
+#include "module/management/key_index.hpp"
 #include "module/management/key_reader.hpp"
-#include "module/management/name_index.hpp"
 
 namespace tollgate::management {
 
@@ -113,7 +113,7 @@ class KeyTransactions {
     Database& database_;
     const redis::Keys& keys_;
     KeyReader reader_;
-    NameIndex names_;
+    KeyIndex index_;
     AuditEntry entry_;
     bool is_audited_ = false;
     std::string operation_;  ///< the name of this operation

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "module/management/admin/idempotent_request.hpp"
-#include "module/management/name_index.hpp"
+#include "module/management/key_index.hpp"
 #include "module/management/usage_history.hpp"
 #include "module/text/percent_encoding.hpp"
 #include "module/text/rfc3339.hpp"
@@ -46,12 +46,13 @@ GivenReplies database() {
                         "created", "1000", "expires", "1800000000", "meta", R"({"a":1})"})}},
             {"PTTL key", {value_of(-1)}},
             {"HGETALL quota", {array_of({"60.number", "28333333", "60.count", "7"})}},
-            {"HLEN history", {value_of(2)}},
             {"HGETALL history", {array_of({"api:19000", "5"})}},
             {"HGETALL ban", {array_of({"until", "1800000000000", "level", "1"})}},
             {"ZRANGEBYLEX groups", {array_of({"acme"}), array_of({})}},
             {"HGETALL group", {array_of({"id", "acme", "plan", "free"})}},
-            {"ZRANGEBYLEX names", {array_of({"fest & co\nk1", "x"}), array_of({})}},
+            {"ZRANGEBYLEX index",
+             {array_of({"name:fest & co\nk1", "meta:a=1\n000000001000:k1", "x"}), array_of({})}},
+            {"ZSCORE index", {array_of({"0"}).elements.front()}},
             {"HSCAN history", {page_of({"api:19000", "5"})}},
             {"HMGET quota", {array_of({"19001", "3"})}},
             {"XRANGE audit", {entries, array_of({})}},

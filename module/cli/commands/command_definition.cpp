@@ -69,9 +69,9 @@ constexpr std::string_view kResetGroupNote =
     "still be used. The counts of its ids remain: see key reset.";
 
 constexpr std::string_view kReindexNote =
-    "All operations keep the indexes: that of names, which `key list --name` uses, and that of "
-    "groups, by which usage and bans are found. Rebuild them after another program has written "
-    "keys to Redis. Operations may run at the same time.";
+    "All operations keep the index, by which `key list` finds names, groups, scopes and members "
+    "of the meta, and the groups of ids, by which usage and bans are found. Rebuild them after "
+    "another program has written keys to Redis. Operations may run at the same time.";
 
 constexpr std::string_view kImportFilesNote =
     "A line is an object as `tollgate export keys` prints it, or has `id`, `plan` and `token` or "
@@ -302,10 +302,9 @@ void add_key_commands(CLI::App& app, CommandLine& line) {
         add_id_command(key, "revoke", "Remove an id and its keys permanently", line, revoke_key);
     revoke.add_flag("--yes", line.confirmed, "Do not ask; required without a terminal");
     add_note(revoke, kRevokeNote);
-    add_note(
-        add_redis_command(key, "reindex", "Rebuild the indexes of the names and groups of keys",
-                          line, reindex_keys),
-        kReindexNote);
+    add_note(add_redis_command(key, "reindex", "Rebuild the index of keys and the groups of ids",
+                               line, reindex_keys),
+             kReindexNote);
     CLI::App& rotate = add_id_command(
         key, "rotate", "Make a new key for an id and print it; it is shown only once", line,
         rotate_key);

@@ -9,8 +9,8 @@
 #include "module/cli/redis/redis_session.hpp"
 #include "module/management/group_index.hpp"
 #include "module/management/groups.hpp"
+#include "module/management/key_index.hpp"
 #include "module/management/key_reader.hpp"
-#include "module/management/name_index.hpp"
 #include "module/management/plan_rules.hpp"
 
 namespace tollgate::cli {
@@ -80,24 +80,23 @@ void add_unlisted(RedisSession& session, const std::vector<Record>& records, Aff
     }
 }
 
-/// Adds the ids whose names the index of names does not have.
+/// Adds the ids of which the index does not have all entries.
 void add_unindexed(RedisSession& session, const std::vector<management::KeysOfId>& ids,
                    Affected& unindexed) {
     std::vector<redis::Command> commands;
-    std::vector<std::string> named;
+    std::vector<std::string> ids_of_commands;
     for (const auto& id : ids) {
-        const auto member =
-            id.keys.empty() ? std::string()
-                            : management::NameIndex::member_of(id.id, id.keys.front().record.name);
-        if (!member.empty()) {
-            commands.push_back({"ZSCORE", session.keys().names(), member});
-            named.push_back(id.id);
+        for (auto& entry : management::entries_of(id.keys)) {
+            commands.push_back({"ZSCORE", session.keys().index(), std::move(entry)});
+            ids_of_commands.push_back(id.id);
         }
     }
     const auto scores = session.run_all(commands);
-    for (std::size_t i = 0; i < named.size(); ++i) {
-        if (scores[i].is_nil()) {
-            unindexed.add(named[i]);
+    std::string last;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        if (scores[i].is_nil() && ids_of_commands[i] != last) {
+            last = ids_of_commands[i];
+            unindexed.add(last);
         }
     }
 }
@@ -191,9 +190,13 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
     Affected in_other_groups;
     std::map<std::string, Affected> ids_of_group;
     management::KeyReader reader(session, session.keys());
+    management::KeyIndex index(session, session.keys());
+    const bool is_indexed = complete(index.is_complete());
+    bool has_ids = false;
     std::optional<management::Place> place;
     do {
         const auto page = complete(reader.page(place, kPage));
+        has_ids = has_ids || !page.ids.empty();
         for (const auto& id : page.ids) {
             if (id.keys.empty()) {
                 // The command that makes the key may be running.
@@ -211,7 +214,9 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
                 ids_of_group[record.group].add(id.id);
             }
         }
-        add_unindexed(session, page.ids, unindexed);
+        if (is_indexed) {
+            add_unindexed(session, page.ids, unindexed);
+        }
         add_in_other_groups(session, page.ids, in_other_groups);
         place = page.next();
     } while (place);
@@ -227,7 +232,12 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
     }
     if (const auto ids = unindexed.text(); !ids.empty()) {
         findings.push_back(
-            {"names", "searches do not find the names of " + ids + ": use tollgate key reindex"});
+            {"index", "searches do not find " + ids + " by all values: use tollgate key reindex"});
+    }
+    if (has_ids && !is_indexed) {
+        findings.push_back({"index",
+                            "the index of keys is not complete: searches by name may find too few "
+                            "keys, and others examine all keys: use tollgate key reindex"});
     }
     if (const auto ids = in_other_groups.text(); !ids.empty()) {
         findings.push_back(

@@ -15,9 +15,9 @@
 #include "module/key/api_key.hpp"
 #include "module/key/digest.hpp"
 #include "module/management/group_index.hpp"
+#include "module/management/key_index.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_search.hpp"
-#include "module/management/name_index.hpp"
 #include "module/management/operations.hpp"
 #include "module/management/plan_rules.hpp"
 #include "module/management/random_key.hpp"
@@ -271,16 +271,16 @@ void rotate_key(RedisSession& session, const CommandLine& line) {
 }
 
 void reindex_keys(RedisSession& session, const CommandLine& line) {
-    management::NameIndex names(session, session.keys());
-    const auto repairs = complete(names.rebuild());
+    management::KeyIndex index(session, session.keys());
+    const auto repairs = complete(index.rebuild());
     const auto corrected = complete(management::correct_group_index(session, session.keys()));
     require_print(line.json
                       ? json_document({{"added", repairs.added},
                                        {"removed", repairs.removed},
                                        {"corrected", corrected}})
-                      : "the index of names: " + std::to_string(repairs.added) + " added, " +
+                      : "the index of keys: " + std::to_string(repairs.added) + " added, " +
                             std::to_string(repairs.removed) + " removed\n" +
-                            "the index of groups: " + std::to_string(corrected) + " corrected\n");
+                            "the groups of ids: " + std::to_string(corrected) + " corrected\n");
 }
 
 void list_words(RedisSession& session, const CommandLine& line) {

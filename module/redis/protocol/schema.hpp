@@ -59,8 +59,9 @@ class Keys {
     std::string id(std::string_view id) const { return tagged("id:", id); }
     /// A sorted set: all ids, by time of creation.
     std::string ids() const { return prefix_ + "ids"; }
-    /// A sorted set, whose scores are 0: the names of all ids, see management/name_index.hpp.
-    std::string names() const { return prefix_ + "names"; }
+    /// A sorted set, whose scores are 0: by which values of their records ids are found, see
+    /// management/indexed_fields.hpp.
+    std::string index() const { return prefix_ + "index"; }
     /// A sorted set: ids that were revoked, by the time of the revocation, for kRevokedKept.
     std::string revoked() const { return prefix_ + "revoked"; }
     /// A hash: see window_part and lease_field. `value` is ValueDigest::suffix().

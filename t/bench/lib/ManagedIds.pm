@@ -1,6 +1,6 @@
 package ManagedIds;
 
-# Many ids with all that management reads: a record, indexes of the name and of the group, a history, and some bans. A
+# Many ids with all that management reads: a record, the index of keys, a group, a history, and some bans. A
 # script writes them in Redis, in parts, so that it takes seconds. Nobody has their keys.
 #
 #   my $ids = ManagedIds->write($redis, 't:', count => 100_000, plan => 'endless', table => 'billed', day => 20_000);
@@ -26,10 +26,13 @@ for n = first, last do
     redis.call('HSET', key, 'id', id, 'name', name, 'plan', plan, 'created', created, 'state', 'active')
     redis.call('SADD', prefix .. 'id:{' .. id .. '}', digest)
     redis.call('ZADD', prefix .. 'ids', created, id)
-    redis.call('ZADD', prefix .. 'names', 0, name .. '\n' .. id)
+    redis.call('ZADD', prefix .. 'index', 0, 'name:' .. name .. '\n' .. id)
     local tag = '{' .. id .. '}'
     if n % 100 == 0 then
         redis.call('HSET', key, 'group', 'team', 'scopes', 'reports', 'meta', '{"tier":"gold"}')
+        for _, value in ipairs({'group:team', 'scope:reports', 'meta:tier=gold'}) do
+            redis.call('ZADD', prefix .. 'index', 0, value .. string.format('\n%012d:', created) .. id)
+        end
         redis.call('HSET', prefix .. 'group_of_ids', id, 'team')
         tag = '{team}' .. id
         redis.call('HSET', prefix .. 'ban:' .. tag, 'strikes', 0, 'since', (now - 1) * 1000, 'level', 1, 'until', until_ms)
@@ -51,6 +54,7 @@ sub write {
     }
     $redis->cmd('HSET', "${prefix}group:{team}", id => 'team', plan => $options{plan});
     $redis->cmd('ZADD', "${prefix}groups", 0, 'team');
+    $redis->cmd('ZADD', "${prefix}index", 0, 'complete name meta group scope');
     return bless {}, $class;
 }
 

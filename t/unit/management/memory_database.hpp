@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -120,7 +121,9 @@ class MemoryDatabase final : public Database {
             data.sets.erase(key);
             data.expiring.erase(key);
         } else if (name == "EXISTS") {
-            return value_of(data.hashes.contains(key) || data.sets.contains(key) ? 1 : 0);
+            const bool exists =
+                data.hashes.contains(key) || data.sets.contains(key) || data.scores.contains(key);
+            return value_of(exists ? 1 : 0);
         } else if (name == "PTTL") {
             return value_of(data.expiring.contains(key) ? 1000 : -1);
         } else if (name == "PERSIST") {
@@ -192,13 +195,55 @@ class MemoryDatabase final : public Database {
     static redis::Value reply_of_scores(const redis::Command& command,
                                         std::map<std::string, std::string>& scores) {
         if (command.front() == "ZADD") {
-            scores.try_emplace(command.back(), command[command.size() - 2]);
-        } else if (command.front() == "ZREM") {
-            scores.erase(command.back());
+            const auto before = scores.size();
+            for (std::size_t i = command[2] == "NX" ? 3 : 2; i < command.size(); i += 2) {
+                scores.try_emplace(command[i + 1], command[i]);
+            }
+            return value_of(static_cast<std::int64_t>(scores.size() - before));
+        }
+        if (command.front() == "ZREM") {
+            std::for_each(command.begin() + 2, command.end(),
+                          [&](const std::string& member) { scores.erase(member); });
+        } else if (command.front() == "ZRANGEBYLEX") {
+            return range_by_text(command, scores);
+        } else if (command.front() == "ZRANGE") {
+            return range_by_rank(command, scores);
         } else if (scores.contains(command.back())) {
             return array_of({scores[command.back()]}).elements.front();
         }
         return {};
+    }
+
+    /// ZRANGE KEY FIRST LAST WITHSCORES
+    static redis::Value range_by_rank(const redis::Command& command,
+                                      const std::map<std::string, std::string>& scores) {
+        std::vector<std::pair<double, std::string>> all;
+        all.reserve(scores.size());
+        for (const auto& [member, score] : scores) {
+            all.emplace_back(std::stod(score), member);
+        }
+        std::ranges::sort(all);
+        auto range = array_of({});
+        for (auto i = std::stoul(command[2]); i <= std::stoul(command[3]) && i < all.size(); ++i) {
+            const auto pair = array_of({all[i].second, scores.at(all[i].second)});
+            range.elements.insert(range.elements.end(), pair.elements.begin(), pair.elements.end());
+        }
+        return range;
+    }
+
+    /// ZRANGEBYLEX KEY [FROM|(FROM (TO LIMIT 0 COUNT
+    static redis::Value range_by_text(const redis::Command& command,
+                                      const std::map<std::string, std::string>& scores) {
+        const auto from = command[2].substr(1);
+        const auto most = std::stoul(command[6]);
+        auto range = array_of({});
+        for (auto next = command[2].front() == '(' ? scores.upper_bound(from)
+                                                   : scores.lower_bound(from);
+             next != scores.lower_bound(command[3].substr(1)) && range.elements.size() < most;
+             ++next) {
+            range.elements.push_back(array_of({next->first}).elements.front());
+        }
+        return range;
     }
 };
 
