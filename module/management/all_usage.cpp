@@ -17,7 +17,7 @@ constexpr std::size_t kMostDays = 5000;
 Task<UsagePage> read_all_usage(Database& database, const redis::Keys& keys, AllUsageQuery query,
                                CountingTables tables) {
     constexpr std::size_t kFewest = 16;
-    constexpr std::size_t kMost = 50;
+    constexpr std::size_t kMost = 100;
     HistoryReader histories(database, keys, tables);
     CountedIds counted(database, keys, CountedIds::Revoked::kIncluded, query.subjects);
     auto progress =

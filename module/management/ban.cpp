@@ -34,6 +34,50 @@ KeyBan ban_of(std::string id, const redis::Value& hash, Instant now) {
     return ban;
 }
 
+/// Few ids are banned: unless in a cluster, most hashes are not asked for one by one. Returns
+/// whether each may exist.
+Task<std::vector<bool>> may_exist(Database& database, std::vector<std::string> names) {
+    constexpr std::size_t kAtOnce = 16;
+    std::vector<bool> may(names.size(), true);
+    if (names.size() < 2 || !database.may_span(names[0], names[1])) {
+        co_return may;
+    }
+    std::vector<redis::Command> commands;
+    commands.reserve(names.size() / kAtOnce + 1);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (i % kAtOnce == 0) {
+            commands.push_back({"EXISTS"});
+        }
+        commands.back().push_back(names[i]);
+    }
+    const auto counts = co_await run_all(database, std::move(commands));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        may[i] = counts[i / kAtOnce].integer > 0;
+    }
+    co_return may;
+}
+
+/// The hashes with these names, in their order; nil, or empty, for those that do not exist.
+Task<std::vector<redis::Value>> read_hashes(Database& database, std::vector<std::string> names) {
+    const auto may = co_await may_exist(database, names);
+    std::vector<redis::Command> commands;
+    commands.reserve(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (may[i]) {
+            commands.push_back({"HGETALL", std::move(names[i])});
+        }
+    }
+    auto read = co_await run_all(database, std::move(commands));
+    std::vector<redis::Value> hashes(names.size());
+    auto next = read.begin();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (may[i]) {
+            hashes[i] = std::move(*next++);
+        }
+    }
+    co_return hashes;
+}
+
 }  // namespace
 
 Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string id) {
@@ -60,12 +104,12 @@ Task<BanPage> read_bans(Database& database, const redis::Keys& keys,
     while (has_more && !bounds.is_end(page.bans.size())) {
         auto next = co_await counted.after(std::move(progress), kIdsPerRead);
         const auto owners = co_await owners_of(database, keys, next.ids);
-        std::vector<redis::Command> commands;
-        commands.reserve(owners.size());
+        std::vector<std::string> names;
+        names.reserve(owners.size());
         for (const auto& owner : owners) {
-            commands.push_back({"HGETALL", keys.ban(owner.owner())});
+            names.push_back(keys.ban(owner.owner()));
         }
-        const auto hashes = co_await run_all(database, std::move(commands));
+        const auto hashes = co_await read_hashes(database, std::move(names));
         bounds.examined += next.examined;
         progress = std::move(next.end);
         has_more = next.has_more;

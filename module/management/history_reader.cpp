@@ -19,7 +19,7 @@ using OpenDays = HistoryReader::OpenDays;
 using Reading = HistoryReader::Reading;
 
 /// Histories with so many fields are read at once.
-constexpr std::int64_t kFewFields = 200;
+constexpr std::size_t kFewFields = 200;
 /// How many larger ones are read at the same time.
 constexpr std::size_t kManyAtOnce = 8;
 
@@ -155,21 +155,24 @@ UsageHistory history_of(Reading reading, const std::vector<redis::Value>& quotas
     return days.take();
 }
 
-/// Reads the days in the quotas of each id. If `further` is not empty, this command reads the
-/// history at the same time.
+enum class Histories : bool { kOmitted, kIfSmall };
+
+/// Reads the days in the quotas of each id, and its history at the same time, if that is small.
 Task<std::vector<Replies>> read_quotas(Database& database, const redis::Keys& keys,
                                        const std::vector<Reading>& readings,
-                                       const CountedTables& tables, std::string further) {
+                                       const CountedTables& tables, Histories histories) {
+    const bool has_histories = histories == Histories::kIfSmall;
     std::vector<Transaction> transactions;
     transactions.reserve(readings.size());
     for (const auto& reading : readings) {
         auto& transaction = transactions.emplace_back(
             reading_of_quotas(keys, reading.id.owner(), tables, reading.before));
-        if (!further.empty()) {
-            transaction.commands.push_back({further, keys.history(reading.id.owner())});
+        if (has_histories) {
+            transaction.commands.push_back(
+                reading_of_small_hash(keys.history(reading.id.owner()), kFewFields));
         }
     }
-    if (further.empty() && tables.empty()) {
+    if (!has_histories && tables.empty()) {
         co_return std::vector<Replies>(readings.size(), Replies(std::in_place));
     }
     co_return co_await execute(database, std::move(transactions));
@@ -214,6 +217,7 @@ HistoryReader::HistoryReader(Database& database, const redis::Keys& keys,
     for (const auto& table : tables.found) {
         tables_.push_back({table, false});
     }
+    std::ranges::copy_if(tables_, std::back_inserter(with_history_), &CountedTable::has_history);
 }
 
 Task<std::vector<UsageHistory>> HistoryReader::read(std::vector<std::string> ids) {
@@ -224,22 +228,11 @@ Task<std::vector<UsageHistory>> HistoryReader::read(std::vector<std::string> ids
     for (std::size_t i = 0; i < owners.size(); ++i) {
         all.push_back({.id = std::move(owners[i]), .index = i});
     }
-    std::vector<Reading> few;
     std::vector<Reading> many;
-    const auto sizes = co_await read_quotas(database_, keys_, all, tables_, "HLEN");
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const auto& replies = sizes[i].value();
-        const auto size = replies.back().integer;
-        if (size == 0) {
-            histories[i] = history_of(std::move(all[i]), replies, tables_);
-        } else if (size <= kFewFields) {
-            few.push_back(std::move(all[i]));
-        } else {
-            all[i].before = open_days_of(replies, tables_.size());
-            many.push_back(std::move(all[i]));
-        }
+    auto with_others = co_await read_few(std::move(all), with_history_, many, histories);
+    if (!with_others.empty()) {
+        co_await read_few(std::move(with_others), tables_, many, histories);
     }
-    co_await read_few(std::move(few), histories);
     while (!many.empty()) {
         const auto rest = many.size() - std::min(many.size(), kManyAtOnce);
         std::vector<Reading> next(
@@ -251,16 +244,40 @@ Task<std::vector<UsageHistory>> HistoryReader::read(std::vector<std::string> ids
     co_return histories;
 }
 
-/// Histories that Redis returns as a whole, together with the days in the quotas.
-Task<void> HistoryReader::read_few(std::vector<Reading> readings,
-                                   std::vector<UsageHistory>& histories) {
-    const auto all = co_await read_quotas(database_, keys_, readings, tables_, "HGETALL");
+/// Histories that Redis returns as a whole, together with the days in the quotas of these tables.
+/// Adds the larger ones to `many`. Returns those with days of others than these tables.
+Task<std::vector<Reading>> HistoryReader::read_few(std::vector<Reading> readings,
+                                                   const std::vector<CountedTable>& tables,
+                                                   std::vector<Reading>& many,
+                                                   std::vector<UsageHistory>& histories) {
+    std::vector<Reading> with_others;
+    const auto all = co_await read_quotas(database_, keys_, readings, tables, Histories::kIfSmall);
     for (std::size_t i = 0; i < readings.size(); ++i) {
-        const auto& replies = all[i].value();
-        add_fields(readings[i], replies.back());
+        const auto& history = all[i].value().back();
+        if (history.kind == redis::Value::Kind::kInteger) {
+            many.push_back(std::move(readings[i]));
+            continue;
+        }
+        add_fields(readings[i], history);
+        if (tables.size() < tables_.size() && has_other_tables(readings[i])) {
+            readings[i].moved.clear();
+            with_others.push_back(std::move(readings[i]));
+            continue;
+        }
         const auto index = readings[i].index;
-        histories[index] = history_of(std::move(readings[i]), replies, tables_);
+        histories[index] = history_of(std::move(readings[i]), all[i].value(), tables);
     }
+    co_return with_others;
+}
+
+/// Whether the history has days of a counted table that keeps none any more: its last day is still
+/// in the quota.
+bool HistoryReader::has_other_tables(const Reading& reading) const {
+    return std::ranges::any_of(tables_, [&](const CountedTable& table) {
+        const auto first = reading.moved.lower_bound(table.name + ":");
+        return !table.has_history && first != reading.moved.end() &&
+               first->first.starts_with(table.name + ":");
+    });
 }
 
 /// Histories that are read in pages. An acquire may move a day from a quota to the history at any
@@ -268,8 +285,14 @@ Task<void> HistoryReader::read_few(std::vector<Reading> readings,
 /// day that was moved in the meantime is read again.
 Task<void> HistoryReader::read_many(std::vector<Reading> readings,
                                     std::vector<UsageHistory>& histories) {
+    const auto before =
+        co_await read_quotas(database_, keys_, readings, tables_, Histories::kOmitted);
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+        readings[i].before = open_days_of(before[i].value(), tables_.size());
+    }
     co_await scan(database_, keys_, readings);
-    const auto after = co_await read_quotas(database_, keys_, readings, tables_, {});
+    const auto after =
+        co_await read_quotas(database_, keys_, readings, tables_, Histories::kOmitted);
     for (std::size_t i = 0; i < readings.size(); ++i) {
         const auto index = readings[i].index;
         histories[index] = history_of(std::move(readings[i]), after[i].value(), tables_);

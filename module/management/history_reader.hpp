@@ -14,8 +14,9 @@
 
 namespace tollgate::management {
 
-/// Reads the histories of many ids with few calls: one for an id without days in its history, two
-/// for one with up to 200, and pages for a longer one.
+/// Reads the histories of many ids with few calls: one for an id with up to 200 days in its
+/// history, and pages for a longer one. Quotas of tables without a history are read only where the
+/// history has days of such a table.
 class HistoryReader {
   public:
     /// All must outlive the object, which must outlive its tasks.
@@ -41,12 +42,17 @@ class HistoryReader {
     };
 
   private:
-    Task<void> read_few(std::vector<Reading> readings, std::vector<UsageHistory>& histories);
+    Task<std::vector<Reading>> read_few(std::vector<Reading> readings,
+                                        const std::vector<CountedTable>& tables,
+                                        std::vector<Reading>& many,
+                                        std::vector<UsageHistory>& histories);
     Task<void> read_many(std::vector<Reading> readings, std::vector<UsageHistory>& histories);
+    bool has_other_tables(const Reading& reading) const;
 
     Database& database_;
     const redis::Keys& keys_;
     std::vector<CountedTable> tables_;
+    std::vector<CountedTable> with_history_;  ///< those of them that keep a history
 };
 
 }  // namespace tollgate::management

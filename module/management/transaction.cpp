@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
+#include <utility>
 
 namespace tollgate::management {
 
@@ -9,6 +11,8 @@ namespace {
 
 // Gateways whose subscription was down longer drop all their records.
 constexpr std::chrono::milliseconds kChangesKept = std::chrono::hours(1);
+
+constexpr std::string_view kReadHash = "HGETALL";
 
 void add_list(std::vector<std::string>& arguments, const std::vector<std::string>& words) {
     arguments.push_back(std::to_string(words.size()));
@@ -22,6 +26,10 @@ std::vector<std::string> keys_of(const Transaction& transaction) {
         if (command.size() > 1 && std::ranges::find(all, command[1]) == all.end()) {
             all.push_back(command[1]);
         }
+        // The only command with several keys, which nobody asks for the same one twice.
+        if (command.front() == "EXISTS" && command.size() > 2) {
+            all.insert(all.end(), command.begin() + 2, command.end());
+        }
     };
     for (const auto& condition : transaction.conditions) {
         add(condition.command);
@@ -30,7 +38,20 @@ std::vector<std::string> keys_of(const Transaction& transaction) {
     return all;
 }
 
+bool is_of_small_hash(const redis::Command& command) {
+    return command.size() > 2 && command.front() == kReadHash;
+}
+
 }  // namespace
+
+bool Transaction::is_plain() const {
+    return conditions.empty() && names.empty() && commands.size() == 1 &&
+           !is_of_small_hash(commands.front());
+}
+
+redis::Command reading_of_small_hash(std::string key, std::size_t most) {
+    return {std::string(kReadHash), std::move(key), std::to_string(most)};
+}
 
 std::string key_of(const Transaction& transaction, const redis::Keys& keys) {
     const auto all = keys_of(transaction);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,8 +28,11 @@ struct Transaction {
     std::vector<std::string> names = {};
 
     /// Whether it is one command, which needs no script.
-    bool is_plain() const { return conditions.empty() && names.empty() && commands.size() == 1; }
+    bool is_plain() const;
 };
+
+/// Reads a hash, unless it has more fields than `most`: then the reply is their number.
+redis::Command reading_of_small_hash(std::string key, std::size_t most);
 
 /// The replies to the commands of a transaction. Empty if a condition was not met.
 using Replies = std::optional<std::vector<redis::Value>>;

@@ -7,7 +7,8 @@
 --            elements that its reply must have, and these elements
 --       ...  the number of names to announce. If it is not 0: the sorted set of changes, the channel, the time in ms that
 --            changes are kept, and the names
---       ...  the number of commands; per command: the number of its words, and its words
+--       ...  the number of commands; per command: the number of its words, and its words. HGETALL may have a number as its
+--            last word: if the hash has more fields, the reply is how many
 --
 -- Returns  the token; 1 or, if a condition is not met, 0; and the reply to each command. If the channel may not be used, or
 --          the first command fails, returns the error, and nothing is executed. A later error is one of the replies: the
@@ -46,6 +47,16 @@ local function error_of(...)
     return type(value) == 'table' and value.err and value
 end
 
+-- Executes a command.
+local function execute(...)
+    local command, key, most = ...
+    if command ~= 'HGETALL' or not most then
+        return redis.pcall(...)
+    end
+    local fields = redis.pcall('HLEN', key)
+    return type(fields) == 'number' and fields <= most + 0 and redis.pcall('HGETALL', key) or fields
+end
+
 -- Subscribers act when the script has ended. A user without the channel must not have changed anything.
 position = position + 1
 local names = ARGV[position] + 0
@@ -65,7 +76,7 @@ end
 
 position = position + 1
 for _ = 1, ARGV[position] do
-    local value = redis.pcall(unpack(ARGV, list()))
+    local value = execute(unpack(ARGV, list()))
     if type(value) == 'table' and value.err and #reply == 2 then
         return value
     end
