@@ -17,10 +17,6 @@ constexpr std::int64_t kFewestCalls = 2;
 constexpr std::int64_t kMostCalls = 256;
 /// Redis takes up to about 20 us for a call: a request waits for a fifth of its round trip at most.
 constexpr std::chrono::microseconds kRoundTripPerCall = 100us;
-/// A call takes a worker and Redis some 10 us each: the processors stay free for requests.
-constexpr std::size_t kCallsPerMillisecond = 2;
-/// What an operation sends at once, after a pause.
-constexpr std::size_t kMostSavedCalls = 64;
 
 }  // namespace
 
@@ -95,20 +91,16 @@ void ManagementConnection::send_soon() noexcept {
     }
 }
 
-/// Saves calls for the time since the last one.
-void ManagementConnection::save_calls() noexcept {
-    const ngx_msec_t passed = ngx_current_msec - std::exchange(saved_at_, ngx_current_msec);
-    saved_ = std::min(saved_ + passed * kCallsPerMillisecond, kMostSavedCalls);
+void ManagementConnection::note_request() noexcept {
+    pace_.note_request(ManagementPace::Time(ngx_current_msec));
 }
 
 void ManagementConnection::send_waiting() noexcept {
-    save_calls();
     while (may_send()) {
-        if (saved_ == 0) {
+        if (!pace_.take(ManagementPace::Time(ngx_current_msec))) {
             next_.start(1);
             return;
         }
-        --saved_;
         Waiting next = std::move(waiting_.front());
         waiting_.pop_front();
         ++under_way_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "module/redis/io/connection.hpp"
+#include "module/redis/protocol/management_pace.hpp"
 
 namespace tollgate::redis {
 
@@ -18,7 +19,7 @@ namespace tollgate::redis {
 /// for them, and what they break is not the connection of the requests. It is opened with the first
 /// call. Only a few calls are under way at a time, so that neither Redis nor the event loop has
 /// much to do for them at once; more if the round trip is long, since requests notice them less
-/// then.
+/// then. See ManagementPace for the pauses between them.
 class ManagementConnection final : private ConnectionListener {
   public:
     /// As Connection. `listener` is that of the requests' connection. It receives only on_error,
@@ -32,6 +33,8 @@ class ManagementConnection final : private ConnectionListener {
 
     /// See Connection::run.
     void run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept;
+    /// A request is sent to the same server.
+    void note_request() noexcept;
     /// See Connection::address.
     std::optional<SocketAddress> address() const;
     /// Whether no call is pending.
@@ -60,7 +63,6 @@ class ManagementConnection final : private ConnectionListener {
 
     bool may_send() const noexcept;
     void send_soon() noexcept;
-    void save_calls() noexcept;
     void send_waiting() noexcept;
     void end_one() noexcept;
 
@@ -71,8 +73,7 @@ class ManagementConnection final : private ConnectionListener {
     /// Of this connection. Without a load, it is that of the network.
     std::chrono::microseconds shortest_round_trip_ = std::chrono::microseconds::max();
     std::size_t under_way_ = 0;
-    std::size_t saved_ = 0;  ///< calls that may be sent now
-    ngx_msec_t saved_at_ = 0;
+    ManagementPace pace_;
     std::deque<Waiting> waiting_;
     Event next_;
     std::unique_ptr<Connection> connection_;  ///< nullptr before the first call
@@ -84,6 +85,7 @@ inline void run_in_lane(Connection& requests, ManagementConnection& management, 
     if (call.lane == Lane::kManagement) {
         management.run(std::move(call), std::move(handler));
     } else {
+        management.note_request();
         requests.run(std::move(call), std::move(handler));
     }
 }
