@@ -37,7 +37,7 @@ KeyBan ban_of(std::string id, const redis::Value& hash, Instant now) {
 /// Few ids are banned: unless in a cluster, most hashes are not asked for one by one. Returns
 /// whether each may exist.
 Task<std::vector<bool>> may_exist(Database& database, std::vector<std::string> names) {
-    constexpr std::size_t kAtOnce = 16;
+    constexpr std::size_t kAtOnce = 8;
     std::vector<bool> may(names.size(), true);
     if (names.size() < 2 || !database.may_span(names[0], names[1])) {
         co_return may;
