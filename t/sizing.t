@@ -87,6 +87,14 @@ subtest 'memory of Redis' => sub {
         end
 END
     $redis->cmd('FLUSHALL');
+    $redis->cmd('ZADD', 'petstore:index', 0, 'complete name meta group scope');
+    near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a group'}, 'a group');
+        for i = 1, tonumber(ARGV[1]) do
+            local id = 'key_' .. string.sub(redis.sha1hex(i), 1, 12)
+            redis.call('ZADD', 'petstore:index', 0, 'group:team' .. i % 10 .. '\n001795254000:' .. id)
+        end
+END
+    $redis->cmd('FLUSHALL');
     near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a quota'}, 'a quota');
         for i = 1, tonumber(ARGV[1]) do
             local quota = 'petstore:quota:{key_' .. string.sub(redis.sha1hex(i), 1, 12) .. '}:api'
