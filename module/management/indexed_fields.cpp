@@ -63,8 +63,7 @@ constexpr std::array kFields{
 
 void sort_each_once(std::vector<std::string>& entries) {
     std::ranges::sort(entries);
-    const auto repeated = std::ranges::unique(entries);
-    entries.erase(repeated.begin(), repeated.end());
+    entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
 }
 
 }  // namespace

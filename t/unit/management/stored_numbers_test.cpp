@@ -66,7 +66,7 @@ TEST(StoredNumbers, OfAKeyAreBounded) {
 TEST(StoredNumbers, OfAHistoryAreBounded) {
     const auto table = table_with_history();
     GivenReplies database(
-        {{"HLEN history", {value_of(201)}},
+        {{"HGETALL history", {value_of(201)}},
          {"HSCAN history", {page_of({"api:1", kLargestCount, "api:2", kLargest, "api:3", "5"})}},
          {"HMGET quota", {array_of({"1", kLargestCount})}},
          {"HMGET history", {array_of({kLargestCount})}}});
