@@ -106,11 +106,16 @@ Task<void> KeyIndex::remove(std::string id, std::vector<std::string> entries) {
     if (entries.empty()) {
         co_return;
     }
+    auto keys = co_await reader_.all_keys(id);
+    std::erase_if(entries, [&](const std::string& entry) { return has_entry(keys, entry); });
+    if (entries.empty()) {
+        co_return;
+    }
     redis::Command command{"ZREM", keys_.index()};
     command.insert(command.end(), entries.begin(), entries.end());
     co_await run(database_, std::move(command));
-    // Another key of the id has them, or another operation has given them to the id meanwhile.
-    const auto keys = co_await reader_.all_keys(std::move(id));
+    // Another operation may have given them to the id meanwhile.
+    keys = co_await reader_.all_keys(std::move(id));
     std::erase_if(entries, [&](const std::string& entry) { return !has_entry(keys, entry); });
     co_await add(std::move(entries));
 }

@@ -49,7 +49,8 @@ class KeyIndex {
                                         std::vector<std::string> entries) const;
     /// Adds entries.
     Task<void> add(std::vector<std::string> entries);
-    /// Removes entries of an id, unless a key of the id has them.
+    /// Removes entries of an id, unless a key of the id has them. Does nothing to those that one
+    /// has before and after.
     Task<void> remove(std::string id, std::vector<std::string> entries);
 
     /// Some consecutive names.

@@ -1,10 +1,28 @@
 #include "module/management/key_operation.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace tollgate::management {
+
+namespace {
+
+/// A retiring key does not get a later end.
+void keep_end(KeyRecord& record, std::optional<std::chrono::sys_seconds> end) {
+    if (record.retiring && (!record.expires || record.expires > end)) {
+        record.expires = end;
+    }
+}
+
+/// What the record of a key becomes if that of the current key of its id is `current`.
+KeyRecord record_of_other(const KeyRecord& other, const KeyRecord& current) {
+    KeyRecord record = current;
+    record.retiring = other.retiring;
+    keep_end(record, other.expires);
+    return record;
+}
+
+}  // namespace
 
 Task<std::optional<std::string>> unfinished_id(KeyReader& reader, std::string digest) {
     std::vector<std::string> digests{std::move(digest)};
@@ -70,35 +88,31 @@ Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> 
         const auto end = key.record.expires;
         key.operation.clear();  // the key is in use, so it counts as shown
         change(key.record);
-        if (key.record.retiring && (!key.record.expires || key.record.expires > end)) {
-            key.record.expires = end;
-        }
+        keep_end(key.record, end);
+        return true;
     };
-    // A concurrent rotation may copy a key before it is changed, or end it. Repeat until a pass
-    // changes nothing and finds no other digests.
-    std::set<std::string> done;
-    if (condition_) {
-        std::string no_rotation;
-        auto current = co_await change_current(id, std::move(no_rotation), change_key);
-        done.insert(std::move(current));
-    }
-    std::vector<std::string> listed;
-    for (bool changed = true; changed;) {
-        const auto digests = co_await reader_.digests_of(id);
-        changed = digests != std::exchange(listed, digests);
-        for (const auto& digest : digests) {
-            if (!done.contains(digest)) {
-                const bool is_changed = co_await transactions_.change(digest, id, change_key);
-                if (is_changed) {
-                    done.insert(digest);
-                    changed = true;
-                }
+    std::string no_rotation;
+    co_await change_current(id, std::move(no_rotation), change_key);
+    co_await make_equal(std::move(id));
+}
+
+/// Gives the finished keys of an id the record of the current one. Other operations may do the same
+/// with a record that was changed since: repeats until a pass finds no difference.
+Task<void> KeyOperation::make_equal(std::string id) {
+    for (bool differed = true; differed;) {
+        differed = false;
+        const auto all = co_await reader_.all_keys(id);
+        for (const auto& key : all.keys) {
+            const auto& current = all.keys.front().record;
+            if (!key.is_unfinished() && key.record != record_of_other(key.record, current)) {
+                differed = true;
+                const KeyTransactions::Change copy = [&current](StoredKey& other) {
+                    other.record = record_of_other(other.record, current);
+                    return true;
+                };
+                co_await transactions_.change(key, copy);
             }
         }
-    }
-    if (done.empty()) {
-        co_await reader_.require_id(id);
-        throw without_keys(id);
     }
 }
 
@@ -116,28 +130,25 @@ void KeyOperation::require_condition(const StoredKey& key, const std::string& ro
     }
 }
 
-/// Changes the current key of an id if it meets the condition. Returns its digest.
-Task<std::string> KeyOperation::change_current(std::string id, std::string rotation,
-                                               KeyTransactions::Change change) {
+/// Changes the current key of an id if it meets the condition.
+Task<void> KeyOperation::change_current(std::string id, std::string rotation,
+                                        KeyTransactions::Change change) {
     std::string version;
     const KeyTransactions::Change change_if_met = [&](StoredKey& key) {
         require_condition(key, rotation);
         change(key);
         version = version_of(key);
+        return true;
     };
-    while (true) {
+    for (bool changed = false; !changed;) {
         const auto keys = co_await reader_.find(id);
         if (keys.keys.empty()) {
             throw without_keys(id);
         }
-        std::string digest = keys.keys.front().digest;
-        const bool changed = co_await transactions_.change(digest, id, change_if_met);
         // Otherwise, another operation has ended the key meanwhile.
-        if (changed) {
-            written_ = version;
-            co_return digest;
-        }
+        changed = co_await transactions_.change(keys.keys.front(), change_if_met);
     }
+    written_ = version;
 }
 
 Task<std::string> KeyOperation::prefix_of(std::string id) {

@@ -13,11 +13,22 @@
 namespace tollgate::management {
 
 /// An operation on one id: issue, import, set, disable, enable, rotate or revoke. The command and
-/// tollgate_admin use it. It is a sequence of KeyTransactions, and may be interrupted after any of
-/// them:
+/// tollgate_admin use it. It is a sequence of KeyTransactions, each of which may be the last one,
+/// and between which other operations may change the id:
 /// - A key works only after its id is listed.
 /// - A key that must end ends in the first transaction.
 /// - Running the same operation again completes it.
+/// - The first key of KeyReader::read() is the current one: it decides what the id is. Each change
+///   of the id is made in its hash first, so that two changes have an order. update() copies the
+///   result to the other keys, and reads them all again until none differs. An operation that was
+///   interrupted before leaves keys that differ; the next update() makes them equal.
+/// - A rotation gives the id another current key in one transaction, which ends the one before if
+///   its record is that of its successor. Until then nobody else writes the successor: update()
+///   leaves unfinished keys to their rotation, and a change of the current key is either made
+///   before and copied, or made to the successor.
+/// - revoke() notes in `ended` which keys it removes, before the set of the id is removed: it
+///   finds them also if this is undone for one of them only. Who removes a key removes what the
+///   index has of the removed record.
 /// All tasks throw OperationError.
 class KeyOperation {
   public:
@@ -43,8 +54,9 @@ class KeyOperation {
     /// Reason::kIdExists or Reason::kKeyExists.
     Task<KeysOfId> create(StoredKey key);
 
-    /// Calls `change` for every key of an id and stores the result. A retiring key keeps its
-    /// expiry time unless the new one is earlier. `change` may be called more than once for a key.
+    /// Calls `change` for the current key of an id and stores the result in every finished key. A
+    /// retiring key keeps its expiry time unless the new one is earlier. `change` may be called
+    /// more than once.
     Task<void> update(std::string id, std::function<void(KeyRecord&)> change);
 
     /// Stores a new key with the record of the current key of the id, and lets the current key
@@ -72,7 +84,9 @@ class KeyOperation {
     /// the key must be stored again.
     Task<bool> confirm_if_there(std::string digest, std::string id, bool may_be_undone);
 
-    /// Removes an id, its keys, their last uses and its ban. The keys stop working at once.
+    /// Removes an id, its keys, their last uses and its ban. The keys stop working at once. If the
+    /// id was revoked before, removes the keys that it had then: it has them again if a failover
+    /// has undone their removal alone.
     Task<void> revoke(std::string id);
 
   private:
@@ -87,15 +101,18 @@ class KeyOperation {
     };
 
     void require_condition(const StoredKey& key, const std::string& rotation) const;
-    Task<std::string> change_current(std::string id, std::string rotation,
-                                     KeyTransactions::Change change);
+    Task<void> change_current(std::string id, std::string rotation, KeyTransactions::Change change);
+    Task<void> make_equal(std::string id);
     Task<std::set<std::string>> remove_current(std::string id);
+    Task<void> remove_all(std::string id, std::set<std::string> digests);
+    Task<std::vector<std::string>> remove_listed(std::string id);
     Task<void> list_as_revoked(std::string id);
-    Task<void> note_entries(std::string id);
+    Task<void> note_ended(std::string id, std::vector<std::string> digests);
     Task<void> take_current(Rotation rotation);
     Task<std::vector<StoredKey>> prepare(Rotation rotation);
-    Task<void> activate_successor(Rotation rotation, StoredKey source);
-    Task<void> end_previous(Rotation rotation, std::vector<StoredKey> before);
+    Task<StoredKey> activate_successor(Rotation rotation, StoredKey source);
+    Task<void> end_others(Rotation rotation, std::vector<StoredKey> before);
+    Task<void> hand_over(Rotation rotation, StoredKey current, StoredKey successor, bool is_kept);
 
     Database& database_;
     const redis::Keys& keys_;
@@ -106,8 +123,11 @@ class KeyOperation {
     std::string written_{};  ///< the version that update() has written
     /// The digests that revoke() removes. Empty until it has found the id.
     std::optional<std::set<std::string>> revoked_ = {};
-    std::set<std::string> revoked_entries_{};  ///< of the keys that revoke() removes, in the index
 };
+
+/// Whether an id exists that is to be revoked. False if it was revoked before. Throws
+/// Reason::kUnknownId if neither.
+Task<bool> is_not_yet_revoked(Database& database, const redis::Keys& keys, std::string id);
 
 /// The error for an id that has no key.
 OperationError without_keys(const std::string& id);

@@ -1,6 +1,7 @@
 #include "module/management/key_reader.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -12,9 +13,12 @@ namespace tollgate::management {
 
 namespace {
 
-/// The rank of a key among the keys of one id; read() sorts by it.
-int rank_of(const StoredKey& key) {
-    enum { kCurrent, kUnfinished, kReplaced, kRetiring, kPending };
+/// The rank of a key among the keys of one id; read() sorts by it. A key that a rotation replaces
+/// is before its successor until the rotation has removed it.
+enum class Rank : std::uint8_t { kCurrent, kReplaced, kUnfinished, kRetiring, kPending };
+
+Rank rank_of(const StoredKey& key) {
+    using enum Rank;
     if (key.pending) {
         return kPending;
     }
@@ -25,6 +29,16 @@ int rank_of(const StoredKey& key) {
         return kRetiring;
     }
     return key.is_unfinished() ? kUnfinished : kCurrent;
+}
+
+/// Whether a key is before another one of the id. Of two unfinished ones, the newer one is the
+/// successor.
+bool is_before(const StoredKey& a, const StoredKey& b) {
+    const auto rank = rank_of(a);
+    if (rank != rank_of(b)) {
+        return rank < rank_of(b);
+    }
+    return rank == Rank::kUnfinished ? a.created < b.created : a.created > b.created;
 }
 
 }  // namespace
@@ -188,9 +202,7 @@ Task<std::vector<StoredKey>> KeyReader::read(std::vector<std::string> digests) {
             found.push_back(std::move(*key));
         }
     }
-    std::ranges::stable_sort(found, [](const StoredKey& a, const StoredKey& b) {
-        return std::pair(rank_of(a), b.created) < std::pair(rank_of(b), a.created);
-    });
+    std::ranges::stable_sort(found, is_before);
     co_return found;
 }
 

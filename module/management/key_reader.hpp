@@ -62,7 +62,7 @@ class KeyReader {
     /// The digests in the set of an id. Keys of some of them may have expired.
     Task<std::vector<std::string>> digests_of(std::string id);
 
-    /// The keys with these digests: current keys first, then unfinished, replaced, retiring and
+    /// The keys with these digests: current keys first, then replaced, unfinished, retiring and
     /// pending ones. Digests without a key are skipped.
     Task<std::vector<StoredKey>> read(std::vector<std::string> digests);
 

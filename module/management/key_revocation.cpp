@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -7,15 +8,6 @@
 #include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::management {
-
-namespace {
-
-std::set<std::string> entry_set_of(const std::vector<StoredKey>& keys) {
-    auto entries = entries_of(keys);
-    return {std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end())};
-}
-
-}  // namespace
 
 /// Removes the current key of an id, if it has one, and if it meets the condition. Returns its
 /// digest.
@@ -33,7 +25,6 @@ Task<std::set<std::string>> KeyOperation::remove_current(std::string id) {
             }
             break;
         }
-        revoked_entries_.merge(entry_set_of(keys.keys));
         const auto& digest = keys.keys.front().digest;
         const bool is_removed = co_await transactions_.remove_if(digest, id, is_met);
         if (is_removed) {
@@ -43,11 +34,21 @@ Task<std::set<std::string>> KeyOperation::remove_current(std::string id) {
     co_return removed;
 }
 
-/// Notes what the index has of the keys that are removed.
-Task<void> KeyOperation::note_entries(std::string id) {
-    std::vector<std::string> digests(revoked_->begin(), revoked_->end());
-    const auto keys = co_await reader_.read(std::move(id), std::move(digests));
-    revoked_entries_.merge(entry_set_of(keys));
+Task<void> KeyOperation::remove_all(std::string id, std::set<std::string> digests) {
+    for (const auto& digest : digests) {
+        co_await transactions_.remove(digest, id);
+    }
+}
+
+/// Removes the keys in the set of the id that were not removed yet. Returns the digests in the set.
+Task<std::vector<std::string>> KeyOperation::remove_listed(std::string id) {
+    auto digests = co_await reader_.digests_of(id);
+    for (const auto& digest : digests) {
+        if (revoked_->insert(digest).second) {
+            co_await transactions_.remove(digest, id);
+        }
+    }
+    co_return digests;
 }
 
 /// The history of the id remains: its last days may not have been billed.
@@ -60,23 +61,41 @@ Task<void> KeyOperation::list_as_revoked(std::string id) {
     co_await execute(database_, std::move(list));
 }
 
+/// Notes the digests that the id had.
+Task<void> KeyOperation::note_ended(std::string id, std::vector<std::string> digests) {
+    if (digests.empty()) {
+        co_return;
+    }
+    const auto ended = keys_.ended(id);
+    redis::Command add{"SADD", ended};
+    std::ranges::move(digests, std::back_inserter(add));
+    Transaction note;
+    note.commands.push_back(std::move(add));
+    note.commands.push_back(
+        {"PEXPIRE", ended, std::to_string(std::chrono::milliseconds(redis::kRevokedKept).count())});
+    co_await execute(database_, std::move(note));
+}
+
 Task<void> KeyOperation::revoke(std::string id) {
     using Audited = KeyTransactions::Audited;
-    // A failover may undo the end of a key and not that of its id, on another master.
     if (!revoked_) {
-        co_await reader_.require_id(id);
-        std::set<std::string> revoked;
+        const bool exists = co_await is_not_yet_revoked(database_, keys_, id);
+        redis::Command read{"SMEMBERS", keys_.ended(id)};
+        const auto ended = co_await run(database_, std::move(read));
+        const auto before = ended.texts();
+        std::set<std::string> revoked(before.begin(), before.end());
+        if (!exists) {
+            co_await remove_all(id, std::move(revoked));
+            co_return;
+        }
         if (condition_) {
-            revoked = co_await remove_current(id);
+            auto current = co_await remove_current(id);
+            revoked.merge(current);
         }
         revoked_ = std::move(revoked);
     }
-    auto digests = co_await reader_.digests_of(id);
-    revoked_->insert(digests.begin(), digests.end());
-    co_await note_entries(id);
-    for (const auto& digest : *revoked_) {
-        co_await transactions_.remove(digest, id);
-    }
+    co_await remove_all(id, *revoked_);
+    co_await remove_listed(id);
     const auto owner = co_await owner_of(database_, keys_, id);
     const auto ban = keys_.ban(owner.owner());
     const bool may_span = database_.may_span(keys_.id(id), ban);
@@ -89,12 +108,14 @@ Task<void> KeyOperation::revoke(std::string id) {
     co_await list_as_revoked(id);
     redis::Command unlist{"ZREM", keys_.ids(), id};
     co_await run(database_, std::move(unlist));
+    std::vector<std::string> digests;
     for (bool removed = false; !removed;) {
         if (!may_span) {
             co_await transactions_.commit(remove_ban, Audited::kYes);
             co_await run(database_, remove_uses);
         }
-        digests = co_await reader_.digests_of(id);
+        digests = co_await remove_listed(id);
+        co_await note_ended(id, digests);
         Transaction remove_id;
         remove_id.conditions.push_back(
             {.command = {"SMEMBERS", keys_.id(id)}, .elements = digests});
@@ -106,15 +127,26 @@ Task<void> KeyOperation::revoke(std::string id) {
         remove_id.names = {id};
         removed = co_await transactions_.commit(std::move(remove_id), Audited::kYes);
     }
-    revoked_->insert(digests.begin(), digests.end());
-    for (const auto& digest : digests) {
-        co_await transactions_.remove(digest, id);
-    }
+    // Another operation may have stored one of them again, before the set was removed.
+    std::set<std::string> listed(digests.begin(), digests.end());
+    co_await remove_all(id, std::move(listed));
     if (!may_span) {
         co_await run(database_, remove_uses);
     }
-    std::vector<std::string> entries(revoked_entries_.begin(), revoked_entries_.end());
-    co_await index_.remove(id, std::move(entries));
+}
+
+Task<bool> is_not_yet_revoked(Database& database, const redis::Keys& keys, std::string id) {
+    std::vector<redis::Command> commands{{"ZSCORE", keys.ids(), id},
+                                         {"EXISTS", keys.id(id)},
+                                         {"ZSCORE", keys.revoked(), id},
+                                         {"EXISTS", keys.ended(id)}};
+    const auto replies = co_await run_all(database, std::move(commands));
+    const bool exists = !replies[0].is_nil() || replies[1].integer == 1;
+    const bool was_revoked = !replies[2].is_nil() || replies[3].integer == 1;
+    if (!exists && !was_revoked) {
+        throw unknown_id(id);
+    }
+    co_return exists;
 }
 
 }  // namespace tollgate::management

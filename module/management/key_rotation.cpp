@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "module/management/key_operation.hpp"
@@ -28,6 +29,18 @@ void require_rotatable(const std::string& id, const std::vector<StoredKey>& keys
     }
 }
 
+/// Whether a previous key is valid until the end of the overlap. An interrupted rotation has not
+/// shown its key: it is removed if the id has another one.
+bool must_be_kept(const StoredKey& key, std::size_t keys) {
+    return !key.replaced && !(key.is_unfinished() && keys > 1);
+}
+
+void begin_to_retire(StoredKey& key, std::chrono::sys_seconds end) {
+    key.operation.clear();
+    key.record.retiring = true;
+    key.record.expires = std::min(key.record.expires.value_or(end), end);
+}
+
 }  // namespace
 
 Task<KeysOfId> KeyOperation::rotate(std::string id, std::string digest,
@@ -45,13 +58,14 @@ Task<KeysOfId> KeyOperation::rotate(std::string id, std::string digest,
         co_await take_current(rotation);
     }
     const auto before = co_await prepare(rotation);
-    co_await activate_successor(rotation, before.front());
-    if (overlap == 0s) {
-        // All other keys have ended. This one was kept until its successor works.
-        co_await transactions_.remove(before.front().digest, id);
-    } else {
-        co_await end_previous(rotation, before);
+    auto successor = co_await activate_successor(rotation, before.front());
+    // Without overlap, all other keys have ended. The first one was kept until its successor works.
+    const bool is_kept = overlap != 0s;
+    if (is_kept) {
+        co_await end_others(rotation, before);
     }
+    co_await hand_over(rotation, before.front(), std::move(successor),
+                       is_kept && must_be_kept(before.front(), before.size()));
     auto rotated = co_await reader_.all_keys(id);
     co_return co_await reader_.with_last_uses(std::move(rotated));
 }
@@ -65,7 +79,10 @@ Task<void> KeyOperation::take_current(Rotation rotation) {
     }
     require_condition(current.keys.front(), rotation.name);
     require_rotatable(rotation.id, current.keys, rotation.start, rotation.overlap);
-    const KeyTransactions::Change mark = [&](StoredKey& key) { key.rotation = rotation.name; };
+    const KeyTransactions::Change mark = [&](StoredKey& key) {
+        key.rotation = rotation.name;
+        return true;
+    };
     co_await change_current(rotation.id, rotation.name, mark);
 }
 
@@ -74,16 +91,21 @@ Task<void> KeyOperation::take_current(Rotation rotation) {
 Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
     const auto& id = rotation.id;
     const auto& digest = rotation.digest;
+    StoredKey replaced;
     const KeyTransactions::Change replace = [&](StoredKey& key) {
         require_condition(key, rotation.name);
         key.operation.clear();
         key.rotation = rotation.name;
         key.replaced = true;
         key.record.retiring = false;
+        replaced = key;
+        return true;
     };
-    for (bool reserved = false;; reserved = true) {
+    bool reserved = false;
+    while (true) {
         auto keys = co_await transactions_.settled_keys(id, digest);
         std::optional<OperationError> refusal;
+        bool is_current = true;
         try {
             if (keys.empty()) {
                 co_await reader_.require_id(id);
@@ -92,7 +114,7 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
             require_condition(keys.front(), rotation.name);
             require_rotatable(id, keys, rotation.start, rotation.overlap);
             if (rotation.overlap == 0s) {
-                co_await transactions_.change(keys.front().digest, id, replace);
+                is_current = co_await transactions_.change(keys.front(), replace);
             }
         } catch (const OperationError& error) {
             refusal = error;
@@ -103,13 +125,18 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
             }
             throw OperationError(*refusal);
         }
+        if (!is_current) {
+            continue;
+        }
         if (rotation.overlap == 0s) {
+            keys.front() = replaced;
             for (auto key = keys.begin() + 1; key != keys.end(); ++key) {
                 co_await transactions_.remove(key->digest, id);
             }
         }
         if (!reserved) {
             co_await transactions_.reserve(digest, id);
+            reserved = true;
         }
         const bool claimed = co_await transactions_.claim(id, digest, keys, false);
         if (claimed) {
@@ -118,8 +145,8 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
     }
 }
 
-/// Activates the new key with the record of its predecessor.
-Task<void> KeyOperation::activate_successor(Rotation rotation, StoredKey source) {
+/// Activates the new key with the record of its predecessor, and returns it.
+Task<StoredKey> KeyOperation::activate_successor(Rotation rotation, StoredKey source) {
     const auto& id = rotation.id;
     const auto& digest = rotation.digest;
     StoredKey successor{.digest = digest,
@@ -129,7 +156,7 @@ Task<void> KeyOperation::activate_successor(Rotation rotation, StoredKey source)
                         .hint = rotation.hint,
                         .issued = redis::unix_time(source.issue_time())};
     successor.record.retiring = false;
-    bool works = co_await transactions_.activate(std::move(successor));
+    bool works = co_await transactions_.activate(successor);
     if (works) {
         works = co_await transactions_.is_claimed(id, digest);
     }
@@ -137,41 +164,60 @@ Task<void> KeyOperation::activate_successor(Rotation rotation, StoredKey source)
         co_await transactions_.withdraw(digest, id);
         throw concurrent_change(id);
     }
-    // Another operation may have changed the predecessor after it was read and before the copy
-    // existed. Repeat until the copy has the record that the predecessor has.
-    KeyRecord& copied = source.record;
-    for (bool changed = true; changed;) {
-        changed = false;
-        std::vector<std::string> digests{source.digest};
-        const auto found = co_await reader_.read(id, std::move(digests));
-        for (const auto& key : found) {
-            if (!key.record.retiring && key.record != copied) {
-                copied = key.record;
-                const KeyTransactions::Change copy_again = [&](StoredKey& copy) {
-                    copy.record = copied;
-                };
-                changed = co_await transactions_.change(digest, id, copy_again);
-            }
+    co_return successor;
+}
+
+/// Lets the previous keys except the current one expire at the end of the overlap.
+Task<void> KeyOperation::end_others(Rotation rotation, std::vector<StoredKey> before) {
+    const KeyTransactions::Change retire = [&](StoredKey& old) {
+        begin_to_retire(old, rotation.start + rotation.overlap);
+        return true;
+    };
+    for (auto key = before.begin() + 1; key != before.end(); ++key) {
+        if (!must_be_kept(*key, before.size())) {
+            co_await transactions_.remove(key->digest, rotation.id);
+        } else if (!key->record.retiring) {
+            co_await transactions_.change(*key, retire);
         }
     }
 }
 
-/// Lets the previous keys expire at the end of the overlap.
-Task<void> KeyOperation::end_previous(Rotation rotation, std::vector<StoredKey> before) {
-    const auto& id = rotation.id;
-    const auto end = rotation.start + rotation.overlap;
-    for (const auto& key : before) {
-        // An interrupted rotation has not shown its key. Remove that key if the id has another
-        // one.
-        if (key.replaced || (key.is_unfinished() && before.size() > 1)) {
-            co_await transactions_.remove(key.digest, id);
-        } else if (!key.record.retiring) {
-            const KeyTransactions::Change retire = [end](StoredKey& old) {
-                old.operation.clear();
-                old.record.retiring = true;
-                old.record.expires = std::min(old.record.expires.value_or(end), end);
-            };
-            co_await transactions_.change(key.digest, id, retire);
+/// Ends the previous current key: removes it, or lets it expire at the end of the overlap. If
+/// another operation has changed it since its successor got its record, copies the change before.
+Task<void> KeyOperation::hand_over(Rotation rotation, StoredKey current, StoredKey successor,
+                                   bool is_kept) {
+    KeyRecord copied = current.record;
+    const KeyTransactions::Accepts is_copied = [&](const StoredKey& key) {
+        return key.record == copied;
+    };
+    const KeyTransactions::Change retire = [&](StoredKey& key) {
+        const bool is_same = is_copied(key);
+        begin_to_retire(key, rotation.start + rotation.overlap);
+        return is_same;
+    };
+    const KeyTransactions::Change copy = [&](StoredKey& key) {
+        key.record = copied;
+        return true;
+    };
+    while (!copied.retiring) {
+        bool is_ended = false;
+        if (is_kept) {
+            is_ended = co_await transactions_.change(current, retire);
+        } else {
+            is_ended = co_await transactions_.remove_if(current.digest, rotation.id, is_copied);
+        }
+        if (is_ended) {
+            co_return;
+        }
+        std::vector<std::string> digests{current.digest};
+        const auto found = co_await reader_.read(rotation.id, std::move(digests));
+        if (found.empty() || found.front().record.retiring) {
+            co_return;  // another operation has ended it
+        }
+        copied = found.front().record;
+        const bool is_there = co_await transactions_.change(successor, copy);
+        if (!is_there) {
+            throw concurrent_change(rotation.id);
         }
     }
 }

@@ -194,21 +194,31 @@ Task<bool> KeyTransactions::confirm(std::string digest, std::string id) {
     }
 }
 
-Task<bool> KeyTransactions::change(std::string digest, std::string id, Change apply) {
+Task<bool> KeyTransactions::change(StoredKey read, Change apply) {
+    const auto& digest = read.digest;
+    const auto& id = read.record.id;
     const auto hash = keys_.key(digest);
+    const bool is_apart = !database_.may_span(hash, keys_.index());
     for (bool changed = false; !changed;) {
         auto found = co_await find(digest);
-        if (!found || found->pending || found->record.id != id) {
+        if (!found || found->pending || found->record.id != id ||
+            found->record.retiring != read.record.retiring) {
             co_return false;
         }
         auto transaction = change_of(*found);
+        if (!read.record.retiring) {
+            // Its hash may be the same after it has begun to retire.
+            transaction.conditions.push_back({.command = {"PTTL", hash}, .elements = {"-1"}});
+        }
         const StoredKey before = *found;
-        apply(*found);
+        if (!apply(*found)) {
+            co_return false;
+        }
         auto entries = index_change(before, *found);
         // The group even if it is not changed: the index may differ from the record.
-        transaction.commands = index_.storing(id, found->record.group, std::move(entries.added));
+        transaction.commands = index_.storing(id, found->record.group, entries.added);
         // Together with the record if that may be: a user who may not publish changes nothing.
-        if (!database_.may_span(hash, keys_.index())) {
+        if (is_apart) {
             co_await run_all(database_, std::exchange(transaction.commands, {}));
         }
         std::ranges::move(write_stored_key(hash, *found), std::back_inserter(transaction.commands));
@@ -222,6 +232,9 @@ Task<bool> KeyTransactions::change(std::string digest, std::string id, Change ap
         changed = co_await commit(std::move(transaction), Audited::kYes);
         if (changed) {
             co_await index_.remove(id, std::move(entries.removed));
+        } else if (is_apart) {
+            // The key may have been removed meanwhile.
+            co_await index_.remove(id, std::move(entries.added));
         }
     }
     co_return true;
@@ -254,11 +267,12 @@ Task<void> KeyTransactions::withdraw(std::string digest, std::string id) {
 
 Task<void> KeyTransactions::reopen(std::string digest, std::string id) {
     const Change reopen_key = [this](StoredKey& key) {
-        if (!key.replaced && !key.record.retiring) {
-            key.operation = operation_;
-        }
+        key.operation = operation_;
+        return !key.replaced;
     };
-    co_await change(digest, id, reopen_key);
+    StoredKey shown{.digest = std::move(digest)};
+    shown.record.id = std::move(id);
+    co_await change(std::move(shown), reopen_key);
 }
 
 /// Removes a key of this id if `condition` is true.
@@ -281,6 +295,8 @@ Task<KeyTransactions::Removal> KeyTransactions::try_to_remove(std::string digest
         transaction.names = {digest, id};
         const bool removed = co_await commit(std::move(transaction), audited);
         if (removed) {
+            auto entries = entries_of(*found);
+            co_await index_.remove(id, std::move(entries));
             co_return Removal::kRemoved;
         }
     }

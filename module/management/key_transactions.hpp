@@ -60,12 +60,15 @@ class KeyTransactions {
     /// ended the key.
     Task<bool> confirm(std::string digest, std::string id);
 
-    using Change = std::function<void(StoredKey&)>;
-    /// Changes a key. Returns false if the key does not exist, is pending or belongs to another id.
-    /// `apply` is called again if the key changes at the same time.
-    Task<bool> change(std::string digest, std::string id, Change apply);
+    /// Returns false if the key is to remain as it is.
+    using Change = std::function<bool(StoredKey&)>;
+    /// Changes a key that was read. Returns false if it does not exist any more, is pending, has
+    /// begun or ceased to retire since, belongs to another id, or if `apply` returns false, which
+    /// is called again if the key changes at the same time.
+    Task<bool> change(StoredKey read, Change apply);
 
-    /// Removes a key of this id.
+    /// Removes a key of this id, and what the index has of it, unless another key of the id has the
+    /// same.
     Task<void> remove(std::string digest, std::string id);
     using Accepts = std::function<bool(const StoredKey&)>;
     /// The same if `condition` is true, which is called again if the key changes at the same time.

@@ -12,7 +12,7 @@
 
 namespace tollgate::management {
 
-/// A command whose reply must have these elements.
+/// A command whose reply must have these elements. A number is one element.
 struct Condition {
     redis::Command command;
     std::vector<std::string> elements;

@@ -145,7 +145,7 @@ void confirm_revocation(RedisSession& session, const std::string& id) {
                       "without a terminal, key revoke needs --yes: it removes the id and its keys "
                       "permanently");
     }
-    complete(reader_of(session).require_id(id));
+    complete(management::is_not_yet_revoked(session, session.keys(), id));
     if (!ask("Remove \"" + id + "\" and its keys permanently?")) {
         throw Failure(ExitStatus::kUsage, "nothing is revoked");
     }

@@ -153,22 +153,7 @@ Task<AdminResponse> change_key(ResourceRequest request) {
     co_return with_durability(std::move(response), durability);
 }
 
-/// Whether an id does not exist, and was revoked.
-Task<bool> was_revoked(const ResourceRequest& request) {
-    KeyReader reader(request.database, request.keys);
-    std::vector<redis::Command> scores{{"ZSCORE", request.keys.revoked(), request.id},
-                                       {"ZSCORE", request.keys.ids(), request.id},
-                                       {"EXISTS", request.keys.id(request.id)}};
-    const auto replies = co_await run_all(request.database, std::move(scores));
-    co_return !replies[0].is_nil() && replies[1].is_nil() && replies[2].integer == 0;
-}
-
-/// The response to the first request may be lost: the repetition gets the same one.
 Task<AdminResponse> revoke_key(ResourceRequest request) {
-    const bool is_repeated = co_await was_revoked(request);
-    if (is_repeated) {
-        co_return AdminResponse{.status = 204};
-    }
     const auto durability =
         co_await revoke_keys(request.caller(), request.id, request.preconditions.condition());
     co_return with_durability({.status = 204}, durability);

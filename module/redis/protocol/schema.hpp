@@ -64,6 +64,9 @@ class Keys {
     std::string index() const { return prefix_ + "index"; }
     /// A sorted set: ids that were revoked, by the time of the revocation, for kRevokedKept.
     std::string revoked() const { return prefix_ + "revoked"; }
+    /// A set: the digests of the keys that the id had when it was revoked, for kRevokedKept. A
+    /// failover may undo the end of a key and not that of the id.
+    std::string ended(std::string_view id) const { return tagged("ended:", id); }
     /// A hash: see window_part and lease_field. `value` is ValueDigest::suffix().
     std::string quota(const Owner& owner, std::string_view table,
                       std::string_view value = {}) const {

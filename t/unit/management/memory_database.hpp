@@ -88,7 +88,10 @@ class MemoryDatabase final : public Database {
             std::exchange(before_change, nullptr)();
         }
         for (const auto& condition : transaction.conditions) {
-            if (reply_to(condition.command).texts() != condition.elements) {
+            const auto reply = reply_to(condition.command);
+            const bool is_number = reply.kind == redis::Value::Kind::kInteger;
+            if ((is_number ? std::vector{std::to_string(reply.integer)} : reply.texts()) !=
+                condition.elements) {
                 return std::nullopt;
             }
         }
@@ -185,9 +188,10 @@ class MemoryDatabase final : public Database {
             return all;
         }
         if (command.front() == "SADD") {
-            set.insert(command[2]);
+            set.insert(command.begin() + 2, command.end());
         } else if (command.front() == "SREM") {
-            set.erase(command[2]);
+            std::for_each(command.begin() + 2, command.end(),
+                          [&](const std::string& member) { set.erase(member); });
         }
         return value_of(set.contains(command[2]) ? 1 : 0);
     }

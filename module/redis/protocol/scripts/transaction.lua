@@ -4,7 +4,7 @@
 -- KEYS  the keys of the commands and of the conditions, all in one slot
 -- ARGV  1    a token, which is returned
 --       2    the number of conditions; per condition: the number of words of a command and its words; the number of
---            elements that its reply must have, and these elements
+--            elements that its reply must have, and these elements. A number is one element
 --       ...  the number of names to announce. If it is not 0: the sorted set of changes, the channel, the time in ms that
 --            changes are kept, and the names
 --       ...  the number of commands; per command: the number of its words, and its words. HGETALL may have a number as its
@@ -27,7 +27,9 @@ position = 2
 for _ = 1, ARGV[2] do
     local values = redis.pcall(unpack(ARGV, list()))
     local first, last = list()
-    if values.err then
+    if type(values) == 'number' then
+        values = {tostring(values)}
+    elseif values.err then
         return values
     end
     local met = #values == last - first + 1

@@ -1,0 +1,273 @@
+// An operation on an id is executed between two calls of another one, or the other one is
+// interrupted. In the end, the keys of the id are those that one order of the operations leaves.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "module/management/admin/admin_api.hpp"
+#include "module/management/key_operation.hpp"
+#include "module/management/key_reader.hpp"
+#include "module/management/operations.hpp"
+#include "t/unit/management/memory_database.hpp"
+
+namespace tollgate::management {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The id `acme` is in its overlap: `first` is retiring, `second` is current. The parameter says
+/// whether each key of Redis has a slot of its own.
+class ConcurrentChangeTest : public testing::TestWithParam<bool> {
+  protected:
+    /// More calls than an operation has.
+    static constexpr int kMostCalls = 80;
+    using Operate = std::function<void()>;
+
+    ConcurrentChangeTest() {
+        database_.is_cluster = GetParam();
+        issue();
+        rotate("second", 1h)();
+        start_ = database_.data;
+    }
+
+    KeyOperation new_operation(AcceptsVersion condition = {}) {
+        return {
+            database_, keys_, {.actor = "a", .action = "x", .id = "acme"}, std::move(condition)};
+    }
+
+    void issue() {
+        KeyRecord record;
+        record.id = "acme";
+        record.plan = "free";
+        record.name = "old";
+        auto operation = new_operation();
+        StoredKey key{.digest = "first", .record = record};
+        run_to_end(operation.create(std::move(key)));
+        run_to_end(operation.confirm("first", "acme"));
+    }
+
+    Operate rotate(std::string digest, std::chrono::seconds overlap) {
+        return [this, digest = std::move(digest), overlap] {
+            auto operation = new_operation();
+            run_to_end(operation.rotate("acme", digest, overlap));
+            run_to_end(operation.confirm(digest, "acme"));
+        };
+    }
+
+    Operate rename(std::string name, bool is_conditional = false) {
+        return [this, name = std::move(name), is_conditional] {
+            AcceptsVersion condition;
+            if (is_conditional) {
+                condition = [](const std::optional<std::string>& version) { return !!version; };
+            }
+            auto operation = new_operation(std::move(condition));
+            run_to_end(operation.update("acme", [&](KeyRecord& record) { record.name = name; }));
+        };
+    }
+
+    Operate revoke() {
+        return [this] {
+            auto operation = new_operation();
+            run_to_end(operation.revoke("acme"));
+        };
+    }
+
+    /// Executes an operation that may be refused because of another one.
+    static void attempt(const Operate& operate) {
+        try {
+            operate();
+        } catch (const OperationError&) {
+            return;
+        }
+    }
+
+    /// Executes `operate`, and after that number of calls of it the other one. Returns whether it
+    /// has so many.
+    bool execute_both(const Operate& operate, const Operate& other, int calls) {
+        database_.data = start_;
+        database_.calls_before = calls;
+        database_.before_call = [&] { attempt(other); };
+        attempt(operate);
+        return std::exchange(database_.before_call, nullptr) == nullptr;
+    }
+
+    /// Executes the first calls of an operation. Returns whether it has more.
+    bool interrupt(const Operate& operate, int calls) {
+        database_.calls_left = calls;
+        attempt(operate);
+        const bool is_interrupted = *database_.calls_left < 0;
+        database_.calls_left.reset();
+        return is_interrupted;
+    }
+
+    std::vector<std::string> names() {
+        KeyReader reader(database_, keys_);
+        std::vector<std::string> names;
+        for (const auto& key : run_to_end(reader.all_keys("acme")).keys) {
+            names.push_back(key.record.name);
+        }
+        return names;
+    }
+
+    /// The keys that gateways accept, whether an id lists them or not.
+    std::vector<std::string> valid_keys() const {
+        std::vector<std::string> valid;
+        for (const auto& [name, hash] : database_.data.hashes) {
+            const auto state = hash.find("state");
+            if (name.starts_with("t:key:") && state != hash.end() && state->second == "active") {
+                valid.push_back(name.substr(std::string_view("t:key:").size()));
+            }
+        }
+        return valid;
+    }
+
+    /// What the index has of an id.
+    std::vector<std::string> indexed(std::string_view id) {
+        std::vector<std::string> entries;
+        for (const auto& [entry, score] : database_.data.scores["t:index"]) {
+            if (entry.ends_with("\n" + std::string(id))) {
+                entries.push_back(entry);
+            }
+        }
+        return entries;
+    }
+
+    using Names = std::vector<std::string>;
+
+    MemoryDatabase database_;
+    redis::Keys keys_ = MemoryDatabase::keys();
+    MemoryDatabase::Data start_;
+};
+
+TEST_P(ConcurrentChangeTest, TwoChangesLeaveEqualKeys) {
+    for (const bool is_conditional : {false, true}) {
+        int calls = 0;
+        for (; execute_both(rename("a", is_conditional), rename("b"), calls); ++calls) {
+            EXPECT_EQ(names(), Names(2, names().front())) << calls;
+            EXPECT_EQ(indexed("acme"), Names(1, "name:" + names().front() + "\nacme")) << calls;
+        }
+        EXPECT_GT(calls, 6);
+    }
+}
+
+TEST_P(ConcurrentChangeTest, AChangeMakesKeysEqualThatAnInterruptedOneHasLeft) {
+    int calls = 0;
+    for (bool is_interrupted = true; is_interrupted; ++calls) {
+        database_.data = start_;
+        is_interrupted = interrupt(rename("a"), calls);
+        rename("b")();
+        EXPECT_EQ(names(), Names(2, "b")) << calls;
+    }
+    EXPECT_GT(calls, 6);
+}
+
+TEST_P(ConcurrentChangeTest, ASuccessorHasTheChangesOfItsPredecessor) {
+    for (const auto overlap : {0s, std::chrono::seconds(1h)}) {
+        rotate("third", 0s)();
+        start_ = database_.data;
+        int calls = 0;
+        for (; execute_both(rotate("fourth", overlap), rename("new"), calls); ++calls) {
+            EXPECT_EQ(names(), Names(overlap == 0s ? 1 : 2, "new")) << calls;
+            EXPECT_EQ(indexed("acme"), Names(1, "name:new\nacme")) << calls;
+        }
+        EXPECT_GT(calls, 15);
+        for (calls = 0; execute_both(rename("newer"), rotate("fifth", overlap), calls); ++calls) {
+            EXPECT_EQ(names(), Names(overlap == 0s ? 1 : 2, "newer")) << calls;
+        }
+        EXPECT_GT(calls, 3);
+        database_.data = start_;
+        rename("old")();
+        rotate("second", 0s)();
+    }
+}
+
+TEST_P(ConcurrentChangeTest, ARevocationLeavesNothing) {
+    const std::vector<Operate> others{rename("new"), rotate("third", 0s), rotate("third", 1h)};
+    rotate("sole", 0s)();
+    start_ = database_.data;
+    for (const auto& other : others) {
+        for (const bool is_revoked_first : {false, true}) {
+            const auto& operate = is_revoked_first ? revoke() : other;
+            const auto& second = is_revoked_first ? other : revoke();
+            int calls = 0;
+            for (; execute_both(operate, second, calls); ++calls) {
+                EXPECT_EQ(valid_keys(), Names()) << calls;
+                EXPECT_EQ(indexed("acme"), Names()) << calls;
+                EXPECT_FALSE(database_.data.sets.contains("t:id:{acme}")) << calls;
+                EXPECT_FALSE(database_.data.scores["t:ids"].contains("acme")) << calls;
+            }
+            EXPECT_GT(calls, 3);
+        }
+    }
+}
+
+TEST_P(ConcurrentChangeTest, ASecondRevocationCompletesAnInterruptedOne) {
+    for (int claimed = 0; claimed < kMostCalls; ++claimed) {
+        const Operate rotate_then_revoke = [&] {
+            database_.calls_before = claimed;
+            database_.before_call = [&] { attempt(rotate("third", 0s)); };
+            attempt(revoke());
+            database_.before_call = nullptr;
+        };
+        int calls = 0;
+        for (bool is_interrupted = true; is_interrupted; calls += 7) {
+            database_.data = start_;
+            is_interrupted = interrupt(rotate_then_revoke, calls);
+            attempt(revoke());
+            EXPECT_EQ(valid_keys(), Names()) << claimed << " " << calls;
+        }
+    }
+}
+
+TEST_P(ConcurrentChangeTest, ASecondRevocationEndsAKeyThatIsValidAgain) {
+    const auto end = [&](const Operate& again) {
+        database_.data = start_;
+        const auto hash = database_.data.hashes["t:key:first"];
+        revoke()();
+        EXPECT_TRUE(database_.data.expiring.contains("t:ended:{acme}"));
+        database_.data.hashes["t:key:first"] = hash;  // a failover has undone this only
+        database_.announced.clear();
+        again();
+        EXPECT_EQ(valid_keys(), Names());
+        EXPECT_TRUE(database_.announced.contains("first"));
+        EXPECT_EQ(indexed("acme"), Names());
+    };
+    end(revoke());
+    end([&] {
+        AdminRequest request{.method = "DELETE",
+                             .path = ResourcePath::of_decoded("keys/acme"),
+                             .body = "",
+                             .actor = "key:portal"};
+        EXPECT_EQ(run_to_end(handle(database_, keys_, {}, std::move(request))).status, 204);
+    });
+    end([&] {  // the id was issued again meanwhile, with another key
+        auto operation = new_operation();
+        StoredKey key{.digest = "other"};
+        key.record.id = "acme";
+        key.record.plan = "free";
+        run_to_end(operation.create(std::move(key)));
+        revoke()();
+    });
+}
+
+TEST_P(ConcurrentChangeTest, ARevocationIsAcknowledgedAgain) {
+    const Caller caller{.database = database_, .keys = keys_, .actor = "a"};
+    for (const auto durability : {Durability::kUnconfirmed, Durability::kConfirmed}) {
+        database_.acknowledged = [durability] { return durability; };
+        EXPECT_EQ(run_to_end(revoke_keys(caller, "acme")), durability);
+    }
+    EXPECT_THROW(run_to_end(revoke_keys(caller, "nobody")), OperationError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Deployments, ConcurrentChangeTest, testing::Bool());
+
+}  // namespace
+}  // namespace tollgate::management
