@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "module/management/group_index.hpp"
+#include "module/management/key_transactions.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::management {
@@ -32,6 +34,27 @@ std::vector<std::string> digests_in(const KeysOfId& keys) {
     std::ranges::transform(keys.keys, std::back_inserter(digests), &StoredKey::digest);
     return digests;
 }
+
+/// The names in Redis that several records of a file may have, of which only the first is stored.
+class FirstNames {
+  public:
+    /// Takes the names of the id and its keys. Returns false, and takes none, if one was taken.
+    bool take(const redis::Keys& names, const KeysOfId& keys) {
+        std::vector<std::string> own{names.id(keys.id)};
+        for (const auto& key : keys.keys) {
+            own.push_back(names.key(key.digest));
+        }
+        const bool is_first = std::ranges::none_of(
+            own, [this](const std::string& name) { return taken_.contains(name); });
+        if (is_first) {
+            taken_.insert(own.begin(), own.end());
+        }
+        return is_first;
+    }
+
+  private:
+    std::set<std::string> taken_;
+};
 
 }  // namespace
 
@@ -141,12 +164,14 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
     std::vector<std::string> entries;
     Transactions claims;
     Transactions keys;
+    FirstNames first;
     auto exists = existing.begin();
     for (std::size_t i = 0; i < records.size(); ++i) {
         const auto& record = records[i].keys;
         const auto end = exists + 1 + static_cast<std::ptrdiff_t>(record.keys.size());
         created[i] = std::all_of(exists, end, [](const auto& value) { return value.integer == 0; });
         exists = end;
+        created[i] = created[i] && first.take(keys_, record);
         if (created[i]) {
             add_to_ids(record, add);
             std::ranges::move(entries_of(record.keys), std::back_inserter(entries));
@@ -172,6 +197,9 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
         created[i] = (claim++)->has_value();
         const auto end = key + static_cast<std::ptrdiff_t>(records[i].keys.keys.size());
         key = created[i] ? end : keys.erase(key, end);
+        if (!created[i]) {
+            co_await withdraw(records[i].keys, false);
+        }
     }
     co_await index_groups(records, created, existing.back());
     const auto stored = co_await execute(database_, std::move(keys));
@@ -180,10 +208,31 @@ Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> reco
         if (created[i]) {
             const auto end = reply + static_cast<std::ptrdiff_t>(records[i].keys.keys.size());
             created[i] = std::all_of(reply, end, [](const auto& each) { return each.has_value(); });
+            const bool is_stored =
+                std::any_of(reply, end, [](const auto& each) { return each.has_value(); });
             reply = end;
+            if (!is_stored) {
+                co_await withdraw(records[i].keys, true);
+            }
         }
     }
     co_return created;
+}
+
+/// Removes what was written before a record that another operation has kept from being stored:
+/// what the index has of it, and its id, if this import has claimed it.
+Task<void> BulkImport::withdraw(const KeysOfId& keys, bool is_claimed) {
+    const auto& id = keys.id;
+    if (is_claimed) {
+        Transaction unclaim;
+        unclaim.commands.push_back({"SREM", keys_.id(id)});
+        std::ranges::move(digests_in(keys), std::back_inserter(unclaim.commands.back()));
+        co_await execute(database_, std::move(unclaim));
+        KeyTransactions transactions(database_, keys_, {});
+        co_await transactions.unlist_if_empty(id);
+    }
+    auto entries = entries_of(keys.keys);
+    co_await index_.remove(id, std::move(entries));
 }
 
 /// A record that differs from what is stored: an interrupted import is completed, or the record is

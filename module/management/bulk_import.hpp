@@ -62,6 +62,7 @@ class BulkImport {
     Task<std::vector<bool>> create_in_slots(std::span<const Record> records);
     Task<void> examine_all(std::vector<Record> records);
     Task<void> examine(Record record);
+    Task<void> withdraw(const KeysOfId& keys, bool is_claimed);
     Transaction claim_of(const KeysOfId& keys, const std::vector<std::string>& claimed) const;
     Transaction creation_of(const StoredKey& key) const;
     Task<void> announce(std::vector<std::string> digests);

@@ -7,12 +7,14 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "module/management/admin/admin_api.hpp"
+#include "module/management/bulk_import.hpp"
 #include "module/management/key_operation.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/operations.hpp"
@@ -267,7 +269,76 @@ TEST_P(ConcurrentChangeTest, ARevocationIsAcknowledgedAgain) {
     EXPECT_THROW(run_to_end(revoke_keys(caller, "nobody")), OperationError);
 }
 
+/// Imports of keys into ids.
+class ConcurrentImportTest : public ConcurrentChangeTest {
+  protected:
+    /// A record of a file.
+    struct Line {
+        std::string id;
+        std::string digest;
+    };
+
+    /// Imports these records. Their ids are their names too.
+    ImportCounts import_all(const std::vector<Line>& lines) {
+        std::vector<BulkImport::Record> records;
+        for (const auto& line : lines) {
+            StoredKey key{.digest = line.digest};
+            key.record.id = line.id;
+            key.record.name = line.id + line.digest;
+            key.record.plan = "free";
+            KeysOfId keys{.id = line.id, .keys = {}};
+            keys.keys.push_back(std::move(key));
+            records.push_back({.line = records.size() + 1, .keys = std::move(keys)});
+        }
+        const BulkImport::Refuse refuse = [](std::size_t /*line*/, const std::string& /*why*/) {};
+        BulkImport import(database_, keys_, refuse);
+        run_to_end(import.store(std::move(records)));
+        return import.counts();
+    }
+
+    /// Expects that Redis has nothing of an id.
+    void expect_nothing(const std::string& id) {
+        EXPECT_EQ(indexed(id), Names());
+        EXPECT_FALSE(database_.data.sets.contains("t:id:{" + id + "}"));
+        EXPECT_FALSE(database_.data.scores["t:ids"].contains(id));
+    }
+};
+
+TEST_P(ConcurrentImportTest, TheFirstOfTwoRecordsWithOneKeyIsStored) {
+    const auto counts = import_all({{"one", "k"}, {"two", "k"}, {"three", "l"}});
+    EXPECT_EQ(counts.imported, 2U);
+    EXPECT_EQ(counts.refused, 1U);
+    expect_nothing("two");
+    EXPECT_EQ(indexed("one"), Names(1, "name:onek\none"));
+}
+
+TEST_P(ConcurrentImportTest, TheFirstOfTwoRecordsOfOneIdIsStored) {
+    const auto counts = import_all({{"one", "k"}, {"one", "l"}});
+    EXPECT_EQ(counts.imported, 1U);
+    EXPECT_EQ(counts.refused, 1U);
+    EXPECT_EQ(indexed("one"), Names(1, "name:onek\none"));
+    EXPECT_EQ(database_.data.sets["t:id:{one}"], std::set<std::string>{"k"});
+}
+
+TEST_P(ConcurrentImportTest, ARecordWhoseKeyAnotherImportStoresLeavesNothing) {
+    bool is_stored = false;
+    int calls = 0;
+    const Operate operate = [&] { is_stored = import_all({{"one", "k"}}).imported == 1; };
+    for (; execute_both(
+             operate,
+             [&] {
+                 import_all({{"two", "k"}});
+             },
+             calls);
+         ++calls) {
+        expect_nothing(is_stored ? "two" : "one");
+        EXPECT_EQ(indexed(is_stored ? "one" : "two").size(), 1U);
+    }
+    EXPECT_GT(calls, 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Deployments, ConcurrentChangeTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Deployments, ConcurrentImportTest, testing::Bool());
 
 }  // namespace
 }  // namespace tollgate::management
