@@ -161,7 +161,7 @@ at_every_step('revoke',
     done    => sub {
         my ($id, $old, $again) = @_;
         my @wrong = $redis->cmd('EXISTS', 't:key:' . sha256_hex($old)) ? 'the key is left' : ();
-        push @wrong, 'status ' . $again->status unless $again->status == 204 || $again->status == 404;
+        push @wrong, 'status ' . $again->status unless $again->status == 204;
         return (@wrong, listed($id) ? 'it is listed' : ());
     },
 );

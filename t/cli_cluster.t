@@ -7,6 +7,7 @@ use lib "$FindBin::Bin/lib";
 use Certificates;
 use Command;
 use Digest::SHA qw(sha256_hex);
+use File::Temp;
 use Markdown;
 use RedisCluster;
 use RedisServer;
@@ -52,6 +53,27 @@ subtest 'ids of all masters' => sub {
     waitpid $top->{pid}, 0;
     my $sample = succeeds($tollgate, qw(top --count 1 --interval 100ms --budget 10 --json));
     like $sample->{out}, qr/"ids":30,|"sampled":true/, 'a sample';
+};
+
+subtest 'a key that is valid again after its id was revoked' => sub {
+    my $key = key_of($tollgate->run(qw(key issue --plan free --id undone)));
+    my @record = @{ $cluster->cmd('HGETALL', "${prefix}key:" . sha256_hex($key)) };
+    succeeds($tollgate, qw(key revoke --yes undone));
+    $cluster->cmd('HSET', "${prefix}key:" . sha256_hex($key), @record);
+    $cluster->cmd('ZREM', "${prefix}changes", sha256_hex($key));
+    succeeds($tollgate, qw(key revoke --yes undone));
+    is field_of($key, 'id'), undef, 'another revocation removes it';
+    ok defined $cluster->cmd('ZSCORE', "${prefix}changes", sha256_hex($key)), '… and announces it';
+};
+
+subtest 'a file with one key for two ids' => sub {
+    my $file = File::Temp->new;
+    print $file qq({"id":"dup1","plan":"free","token":"dup","name":"first"}\n{"id":"dup2","plan":"free","token":"dup","name":"second"}\n);
+    close $file;
+    my $result = $tollgate->run('import', "$file");
+    like "$result->{out}$result->{err}", qr/the key already exists: its id is "dup1"/, 'the second is refused';
+    is_deeply [grep { /^dup/ } map { $_->{id} } @{ $tollgate->json(qw(key list)) }], ['dup1'], '… and not listed';
+    is_deeply [grep { /dup2/ } @{ $cluster->cmd('ZRANGE', "${prefix}index", 0, -1) }], [], '… and not in the index';
 };
 
 subtest 'the URL of one server' => sub {
