@@ -176,7 +176,7 @@ for my $case (['the slot of the id', sub { "{$_[0]}" }], ['the slot of the key',
             succeeds($tollgate, qw(key revoke --yes), $id);
             is $tollgate->run(qw(key show), $id)->{status}, 3, '... the id is removed';
             my @left = map { @{ $_->cmd('EVAL', q[return redis.call('KEYS', ARGV[1])], 0, "*{$id}*") } } @masters;
-            is_deeply \@left, [], '... from all masters';
+            is_deeply \@left, ["${prefix}ended:{$id}"], '... from all masters, except the digests that it had';
             $to->cmd('CLUSTER', 'SETSLOT', $slot, 'NODE', $to->cmd('CLUSTER', 'MYID'));
             $_->cmd('CLUSTER', 'SETSLOT', $slot, 'NODE', $to->cmd('CLUSTER', 'MYID')) for @masters;
             is $tollgate->run({ stdin => $existing }, qw(key import --plan free --id), "$id-again")->{status}, 0, 'the key can be imported again';

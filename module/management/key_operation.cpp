@@ -97,14 +97,18 @@ Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> 
 }
 
 /// Gives the finished keys of an id the record of the current one. Other operations may do the same
-/// with a record that was changed since: repeats until a pass finds no difference.
+/// with a record that was changed since: repeats until a pass finds no difference. The first pass
+/// stores all, because an interrupted operation may have stored one and not announced it.
 Task<void> KeyOperation::make_equal(std::string id) {
-    for (bool differed = true; differed;) {
+    bool is_first = true;
+    for (bool differed = true; differed; is_first = false) {
         differed = false;
         const auto all = co_await reader_.all_keys(id);
         for (const auto& key : all.keys) {
             const auto& current = all.keys.front().record;
-            if (!key.is_unfinished() && key.record != record_of_other(key.record, current)) {
+            const bool differs = key.record != record_of_other(key.record, current);
+            const bool is_repeated = is_first && &key != &all.keys.front();
+            if (!key.is_unfinished() && (differs || is_repeated)) {
                 differed = true;
                 const KeyTransactions::Change copy = [&current](StoredKey& other) {
                     other.record = record_of_other(other.record, current);

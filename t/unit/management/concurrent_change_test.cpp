@@ -165,8 +165,10 @@ TEST_P(ConcurrentChangeTest, AChangeMakesKeysEqualThatAnInterruptedOneHasLeft) {
     for (bool is_interrupted = true; is_interrupted; ++calls) {
         database_.data = start_;
         is_interrupted = interrupt(rename("a"), calls);
+        database_.announced.clear();
         rename("b")();
         EXPECT_EQ(names(), Names(2, "b")) << calls;
+        EXPECT_EQ(database_.announced, (std::set<std::string>{"acme", "first", "second"}));
     }
     EXPECT_GT(calls, 6);
 }
