@@ -223,6 +223,16 @@ sub test_races {
         );
         is scalar(grep { $_ < 300 } @statuses), 1, 'one of five different changes succeeds' or diag "@statuses";
         is scalar(grep { $_ >= 500 } @statuses), 0, '… and none fails';
+
+        ($id) = issue();
+        $etag = ask('POST', "keys/$id/rotate", { overlap => '1h' })->header('ETag');
+        at_once(['PATCH', "keys/$id", { state => 'active' }, 'If-Match' => $etag], ['PATCH', "keys/$id", { state => 'disabled' }]);
+        my $shown = ask('GET', "keys/$id")->json;
+        is_deeply [map { $redis->cmd('HGET', "t:key:$_->{sha256}", 'state') } @{ $shown->{digests} }], [($shown->{state}) x 2],
+            'two changes leave equal keys, with and without a condition';
+
+        at_once(['PATCH', "keys/$id", { name => 'other' }], ['POST', "keys/$id/rotate", { overlap => '0' }], ['DELETE', "keys/$id"]);
+        is_deeply [grep { /\n(?:\d+:)?\Q$id\E\z/ } @{ $redis->cmd('ZRANGE', 't:index', 0, -1) }], [], 'a revocation leaves nothing in the index';
     }
 }
 subtest 'requests at once' => \&test_races;
