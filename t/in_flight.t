@@ -109,6 +109,26 @@ for my $workers (1, 2) {
     };
 }
 
+subtest 'a limit is lowered while requests are in flight' => sub {
+    my $gateway = start();
+    $gateway->subscribed(1);
+    my $tollgate = Command->new(redis => $gateway->redis->address, prefix => 't:');
+    my $key = $tollgate->json(qw(key issue --plan own --id low --limits), '1000r/h in_flight=4')->{key};
+    my @requests = map { begin($gateway, $key) } 1 .. 4;
+    $tollgate->run(qw(key set low --limits), '1000r/h in_flight=2');
+    becomes(sub { $gateway->get('/usage', $key)->json->{in_flight}[0]{limit} }, 2, 'the limit is lowered');
+    for (1 .. 2) {
+        refused($gateway, $key, 'more requests than the new limit are in flight');
+        is(finish(shift @requests), 200, 'one of them ends');
+    }
+    refused($gateway, $key, 'as many as the new limit are in flight');
+    is(finish(shift @requests), 200, 'one of them ends');
+    push @requests, begin($gateway, $key);
+    refused($gateway, $key, 'its place is free again, and no other');
+    is(finish($_), 200, 'they end') for @requests;
+    $gateway->nginx->stop;
+};
+
 subtest 'limits of the key, and a plan without rates' => sub {
     my $gateway = start();
     my @requests = begin($gateway, 'o');

@@ -34,6 +34,12 @@ bool are_own(const NodePlaces& node, SteadyTime now) {
     return now < node.until;
 }
 
+/// The node's places that a limit allows. If the limit was lowered, nodes have more than that, and
+/// each must expect that the others use theirs.
+std::int64_t allowed_places(const NodePlaces& node, std::int64_t limit) {
+    return std::clamp<std::int64_t>(limit - node.others, 0, node.places);
+}
+
 /// Takes places for up to `count` requests of a worker. Returns how many are taken; nothing if the
 /// zone has no room.
 std::optional<std::int64_t> take(Flight& flight, std::uint32_t process, std::int64_t places,
@@ -140,8 +146,8 @@ FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const Tab
             if (is_full) {
                 drop_gone(flight, context_.worker());
             }
-            const auto places = std::min<std::int64_t>(node.places, entry.limit);
-            const auto taken = take(flight, context_.worker().process(), places, 1);
+            const auto taken =
+                take(flight, context_.worker().process(), allowed_places(node, entry.limit), 1);
             if (!taken || *taken == 1) {
                 return taken ? FlightAnswer::kEntered : FlightAnswer::kNoRoom;
             }
@@ -176,7 +182,8 @@ FlightAnswer Flights::enter_alone(std::string_view id, const FlightKey& key,
     const std::int64_t places =
         without_limit
             ? std::numeric_limits<std::int32_t>::max()
-            : std::min(std::max<std::int64_t>(share, are_own(node, now) ? node.places : 0),
+            : std::min(std::max<std::int64_t>(
+                           share, are_own(node, now) ? allowed_places(node, entry.limit) : 0),
                        entry.limit);
     const auto taken = take(flight, context_.worker().process(), places, 1);
     if (!taken) {
@@ -286,7 +293,8 @@ void Flights::on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime se
                 node->until = std::max(node->until, sent_at + kPlacesLast);
             }
             if (are_own(*node, now)) {
-                taken = take(flight, context_.worker().process(), node->places, asked);
+                taken = take(flight, context_.worker().process(), allowed_places(*node, ask.limit),
+                             asked);
             }
         }
     }

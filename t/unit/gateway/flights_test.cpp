@@ -28,6 +28,17 @@ class FlightsTest : public EngineTest {
         }
         return count;
     }
+    /// The plan `own`.
+    void add_custom_plan() {
+        Plan& own = tables.front().plans.emplace_back();
+        own.name = "own";
+        own.kind = Plan::Kind::kCustom;
+    }
+    /// Gives the key `k` limits of that plan.
+    void limit_to(Worker& worker, int in_flight) {
+        add_key("k", "own", true, "1000r/m in_flight=" + std::to_string(in_flight));
+        worker.engine.on_event(hex(sha256("k")));
+    }
     void end_all() { requests.clear(); }
     void end_first() { requests.pop_front(); }
     std::int64_t places_in_redis() {
@@ -115,6 +126,40 @@ TEST_F(FlightsTest, ReturnPlacesWhenTheyAreRecalled) {
     run_for(10ms);
     EXPECT_EQ(places_in_redis(), 2);
     EXPECT_EQ(begun(worker, 2), 1) << "it asks again";
+}
+
+TEST_F(FlightsTest, AreLimitedByALoweredLimitWhileTheyRun) {
+    add_custom_plan();
+    Worker& worker = start();
+    limit_to(worker, 6);
+    ASSERT_EQ(begun(worker, 6), 6);
+    limit_to(worker, 3);
+    for (int running = 6; running > 3; --running) {
+        EXPECT_EQ(begun(worker, 1), 0) << running;
+        end_first();
+        run_for(100ms);
+    }
+    EXPECT_EQ(begun(worker, 1), 0) << "three run";
+    end_first();
+    run_for(100ms);
+    EXPECT_EQ(begun(worker, 2), 1);
+    run_for(3s);
+    EXPECT_EQ(places_in_redis(), 3) << "the others are returned";
+}
+
+TEST_F(FlightsTest, AreLimitedByALoweredLimitWhileOtherNodesHaveMorePlaces) {
+    add_custom_plan();
+    Worker& worker = start();
+    limit_to(worker, 6);
+    take_elsewhere(3);
+    ASSERT_EQ(begun(worker, 3), 3);
+    limit_to(worker, 3);
+    end_first();
+    run_for(100ms);
+    EXPECT_EQ(begun(worker, 1), 0) << "the other node has three places";
+    redis.places.erase("k:api:other");
+    run_for(100ms);
+    EXPECT_EQ(begun(worker, 2), 1) << "two run";
 }
 
 TEST_F(FlightsTest, OfAKilledWorkerAreForgotten) {
