@@ -34,7 +34,8 @@ TableQuota quota_of(const WindowLayout& layout, bool is_small, std::uint32_t tab
     for (const std::uint32_t period : layout.periods) {
         if (period != 0) {
             const bool is_bucket = WindowLayout::is_bucket(period);
-            quota.rates.push_back({is_small ? kLargestSmallLimit : kLargestSmallLimit + 1,
+            // Nothing is refused, and no lease is recalled, by limits that are not known.
+            quota.rates.push_back({is_small ? kNoLimit : kNoLimit - 1,
                                    WindowLayout::period_of(period), is_bucket ? 1 : 0});
         }
     }

@@ -522,6 +522,9 @@ TEST_F(ValuesInCacheTest, AFloodOfHeldValuesFindsNoRoom) {
     }
 }
 
+/// More than a window counts.
+constexpr std::int64_t kMostCounted = 1'000'000'000'000;
+
 TEST_F(QuotaCacheTest, VisitsWhatIsHeld) {
     QuotaState owing;
     owing.windows[0].owed = 1;
@@ -539,6 +542,9 @@ TEST_F(QuotaCacheTest, VisitsWhatIsHeld) {
         EXPECT_EQ(held.table, 7U);
         EXPECT_EQ(held.layout, WindowLayout(held.is_small ? two_ : four_));
         EXPECT_EQ(held.has_report, !held.is_small);
+        for (const Rate& rate : held.quota("api").rates) {
+            EXPECT_GT(rate.requests, kMostCounted) << "its limits are not known";
+        }
         EXPECT_NE(cache_.load(key(held.id.front(), held.quota("api"))), QuotaState{})
             << "it is found where it lies";
         return true;
