@@ -159,9 +159,9 @@ std::chrono::milliseconds renewal_wait(const Quotas& quotas) {
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
                   const ClockBounds& now) {
     for (std::size_t i = 0; i < quotas.size(); ++i) {
-        // If the limits were lowered since, more than they allow is counted.
+        // If the limits were lowered since, they may allow less than the lease.
         if (states[i].lease < cost || !are_current(states[i], quotas[i], now) ||
-            is_exhausted(states[i], quotas[i], 0, now.latest)) {
+            is_exhausted(states[i], quotas[i], cost, now.latest)) {
             return false;
         }
     }

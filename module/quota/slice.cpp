@@ -69,10 +69,13 @@ void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
                  const Sharing& sharing) {
     const SteadyTime ends = end_for(states, quotas, now);
     std::int64_t units = wanted(states, quotas, now.steady, ends, sharing.workers);
-    for (const QuotaState& state : states) {
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
         // The others need a part as well.
         units = std::min(units, sharing.is_shared ? state.lease / 2 : state.lease);
-    }
+        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+            units = std::min(units, left(state, quota, i, now.latest));  // as in spend_leases
+        }
+    });
     if (units < kLeastSlice || ends <= now.steady) {
         return;
     }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "module/quota/slice.hpp"
 #include "t/unit/quota/quota_node.hpp"
 
 namespace tollgate {
@@ -34,6 +35,30 @@ TEST(Decide, TakesAllOfTheCostFromTheLeaseOrNothing) {
     EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
     EXPECT_EQ(node.states[0].lease, 1);
+}
+
+TEST(Decide, GrantsFromALeaseNoMoreThanALoweredLimitHasLeft) {
+    Node node({{100, 10s}});
+    node.apply_reply({{.count = 60}}, 50);
+    node.quotas[0].rates[0].requests = 15;
+    node.demand.cost = 6;
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited) << "five are left";
+    node.demand.cost = 5;
+    EXPECT_EQ(node.decide(), LocalAnswer::kGranted);
+    node.demand.cost = 1;
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
+}
+
+TEST(Decide, ASliceHasNoMoreThanALoweredLimitHasLeft) {
+    Node node({{100, 10s}});
+    node.apply_reply({{.count = 60}}, 50);
+    node.quotas[0].rates[0].requests = 15;
+    for (int i = 0; i < 10'000; ++i) {
+        node.arrive();
+    }
+    Slice slice;
+    slice.take(node.states, node.quotas, node.windows(), node.moment(), {1, false});
+    EXPECT_EQ(slice.units(), 5);
 }
 
 TEST(Decide, GrantsFromALeaseOnlyInItsWindow) {
