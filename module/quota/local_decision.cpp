@@ -116,15 +116,16 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
     }
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         refill_owed(state, quota, now);
+        // Also for a request of cost 0: its charge may follow, and counts in these windows.
+        if (!are_current(state, quota, now)) {
+            roll_windows(state, quota, now.earliest);
+        }
     });
     if (demand.cost == 0 || spend_leases(states, quotas, demand.cost, now)) {
         return LocalAnswer::kGranted;
     }
     bool exhausted = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        if (!are_current(state, quota, now)) {
-            roll_windows(state, quota, now.earliest);
-        }
         exhausted = exhausted || is_exhausted(state, quota, demand.cost, now.earliest);
     });
     if (exhausted) {

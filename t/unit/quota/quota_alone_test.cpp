@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "module/quota/cost_settlement.hpp"
 #include "module/quota/owed_units.hpp"
 #include "t/unit/quota/quota_node.hpp"
 
@@ -14,6 +15,32 @@ TEST(DecideAlone, GrantsTheLimitIfNothingIsKnown) {
     Node node({{10, 10s}});
     EXPECT_EQ(node.granted_alone(20), 10);
     EXPECT_EQ(node.decide_alone(), LocalAnswer::kLimited);
+}
+
+TEST(DecideAlone, AChargeOfAFreeRequestCountsInTheWindowsOfTheRequest) {
+    Node node({{10, 10s}, {1000, 60s}});
+    node.apply_reply({{.count = 3}, {.count = 6}});
+    node.now += 60s;
+    node.demand.cost = 0;
+    EXPECT_EQ(node.decide_alone(), LocalAnswer::kGranted);
+    const auto counting = counting_windows(node.states, node.quotas, node.moment());
+    settle_cost(node.states, node.quotas, counting, 7, false, node.moment());
+    EXPECT_EQ(node.states[0].windows[0].owed, 7);
+    EXPECT_EQ(node.states[0].windows[1].owed, 7);
+    EXPECT_EQ(node.counts().lapsed, 0);
+}
+
+TEST(DecideAlone, AChargeOfAFreeRequestCountsInTheHistoryOfItsDay) {
+    Node node({{1000, 24h}});
+    node.quotas[0].history = std::chrono::days(30);
+    node.apply_reply({{.count = 3}});
+    node.now += 24h;
+    node.demand.cost = 0;
+    EXPECT_EQ(node.decide_alone(), LocalAnswer::kGranted);
+    const auto counting = counting_windows(node.states, node.quotas, node.moment());
+    settle_cost(node.states, node.quotas, counting, 7, false, node.moment());
+    EXPECT_EQ(node.states[0].windows[0].owed, 7);
+    EXPECT_EQ(node.states[0].windows[0].owed_previous, 0);
 }
 
 TEST(DecideAlone, ContinuesFromTheLastCountsOfRedis) {
