@@ -84,6 +84,9 @@ bool LoadedStates::save(SteadyTime now) noexcept {
     for (std::size_t i = 0; i < states_.size(); ++i) {
         // A new one may have moved those that come after it.
         const Place place = is_any_new ? Place{} : stored_[i].place;
+        if (stored_[i].key.is_small) {
+            drop_excess(states_[i], (*request_.quotas)[i]);
+        }
         const bool saved = stripe_.quotas().save(place, stored_[i].key, states_[i], now);
         is_any_new = is_any_new || !stored_[i].place;
         if (!saved && !stored_[i].place) {

@@ -10,27 +10,9 @@ namespace tollgate {
 
 namespace {
 
-/// The part of the units for which a stored state has room: see QuotaCache::save.
-std::int64_t storable(const QuotaState& state, const TableQuota& quota, std::int64_t units) {
-    if (!is_small(quota)) {
-        return units;
-    }
-    std::int64_t least = -kLargestSmallLimit;
-    std::int64_t most = kLargestSmallLimit;
-    for (const QuotaState::Window& window : state.windows) {
-        for (const std::int64_t owed : {window.owed, window.owed_previous}) {
-            least = std::max(least, -kLargestSmallLimit - owed);
-            most = std::min(most, kLargestSmallLimit - owed);
-        }
-    }
-    return std::clamp<std::int64_t>(units, std::min<std::int64_t>(least, 0),
-                                    std::max<std::int64_t>(most, 0));
-}
-
 void settle_cost_of(QuotaState& state, const TableQuota& quota,
                     std::span<const WindowCount> windows, std::int64_t units, bool is_recalled) {
     restore_windows(state, quota, windows);  // It may have been evicted since.
-    const std::int64_t stored = storable(state, quota, units);
     const bool has_lease = state.lease > 0 && are_same(state, windows);
     if (units < 0) {
         state.counts.refunded -= units;
@@ -42,9 +24,8 @@ void settle_cost_of(QuotaState& state, const TableQuota& quota,
         state.counts.spent += units;
     } else {
         state.counts.noted += units > 0 ? units : 0;
-        owe_to_windows(state, quota, windows, stored);
-        state.owes_refund = (state.owes_refund || stored < 0) && owes(state);
-        count_dropped(state.counts, units - stored);
+        owe_to_windows(state, quota, windows, units);
+        state.owes_refund = (state.owes_refund || units < 0) && owes(state);
     }
 }
 

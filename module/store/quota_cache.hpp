@@ -19,10 +19,11 @@
 namespace tollgate {
 
 /// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Small
-/// quotas (is_small) use small places; values are clamped there, but owed units never exceed a
-/// limit. The least recently used are evicted, except those that hold a lease or owed units. These
-/// remain until any worker has reported them to Redis. A quota of a value evicts only others of its
-/// id in the table, and quotas whose windows have ended. The caller holds the lock of its stripe.
+/// quotas (is_small) use small places; values are clamped there, so the caller drops owed units
+/// that have no room (drop_excess). The least recently used are evicted, except those that hold a
+/// lease or owed units. These remain until any worker has reported them to Redis. A quota of a
+/// value evicts only others of its id in the table, and quotas whose windows have ended. The caller
+/// holds the lock of its stripe.
 class QuotaCache {
   public:
     /// At most so many values of an id in a plan table are stored: a flood of values evicts others

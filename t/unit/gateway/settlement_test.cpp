@@ -62,6 +62,26 @@ TEST_F(SettlementTest, ALeaseGoesBackWhenItIsIdleForTheHorizon) {
     EXPECT_EQ(statistics["lease_units.returned"].value(), 4);
 }
 
+// The day of the history has no limit.
+TEST_F(SettlementTest, UnitsForWhichAPlaceHasNoRoomAreCountedAsLapsed) {
+    tables[0].plans[0].rates = {{2'000'000'000, 60s}};
+    tables[0].history = std::chrono::days(30);
+    add_key("k");
+    Worker& worker = start();
+    ask(worker, "k");
+    worker.transport.reachable = false;
+    constexpr std::uint64_t kCost = 1'900'000'000;
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(ask(worker, "k", {.cost = kCost}).status(), 0);
+        run_for(60s);
+    }
+    worker.transport.reachable = true;
+    run_for(3s);
+    EXPECT_EQ(statistics["owed_units.noted"].value(), 2 * kCost);
+    EXPECT_EQ(statistics["owed_units.settled"].value(), std::uint64_t{kLargestSmallLimit});
+    EXPECT_EQ(statistics["owed_units.lapsed"].value(), 2 * kCost - kLargestSmallLimit);
+}
+
 TEST_F(SettlementTest, OneWorkerOfTheNodeSettles) {
     Worker& worker = start_owing();
     Worker& second = start();

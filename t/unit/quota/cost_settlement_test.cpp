@@ -167,17 +167,23 @@ TEST_F(CostSettlement, ThePreviousSlidingWindowIsChanged) {
 
 TEST_F(CostSettlement, UnitsForWhichThereIsNoRoomAreDropped) {
     settle(2 * kLargestSmallLimit);
+    drop_excess(state(), quotas_.front());
     expect_owed(kLargestSmallLimit, kLargestSmallLimit);
     EXPECT_EQ(state().counts.noted, 2 * kLargestSmallLimit);
     EXPECT_EQ(state().counts.lapsed, kLargestSmallLimit);
     state() = QuotaState{};
     settle(-4 * kLargestSmallLimit);
+    drop_excess(state(), quotas_.front());
     expect_owed(-kLargestSmallLimit, -kLargestSmallLimit);
     EXPECT_EQ(state().counts.lost, 3 * kLargestSmallLimit);
-    state() = QuotaState{};
-    quotas_.front().rates.back().requests = kLargestSmallLimit + 1;  // a large place
-    settle(4 * kLargestSmallLimit);
-    expect_owed(4 * kLargestSmallLimit, 4 * kLargestSmallLimit);
+}
+
+TEST_F(CostSettlement, ALeaseForWhichThereIsNoRoomIsLost) {
+    state().lease = kLargestSmallLimit + 5;
+    drop_excess(state(), quotas_.front());
+    EXPECT_EQ(state().lease, kLargestSmallLimit);
+    EXPECT_EQ(state().counts.lost, 5);
+    expect_owed(0, 0);
 }
 
 TEST_F(CostSettlement, AStateOfALaterClockIsNotRestored) {
