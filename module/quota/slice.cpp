@@ -87,12 +87,20 @@ void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
         }
     });
     shown_.assign(shown.begin(), shown.end());
+    returns_.reserve(states.size());
+    returns_.clear();
+    returns_until_ = now.earliest + kReturnsSoon;
+    for (const QuotaState& state : states) {
+        if (state.returns_until == returns_until_) {
+            returns_until_ += SteadyTime(1);  // that of another slice, which may end earlier
+        }
+    }
     for (QuotaState& state : states) {
         state.lease -= units;
         state.counts.carried += units;
-        if (sharing.is_shared) {
-            state.expect_returns(now.earliest + kReturnsSoon, true);
-        }
+        // Another worker may need the units meanwhile, or another key of the id.
+        returns_.push_back({state.returns_until, state.returns_soon});
+        state.expect_returns(returns_until_, true);
     }
     is_taken_ = true;
     units_ = units;
@@ -129,8 +137,14 @@ void Slice::end(std::span<QuotaState> states, const Quotas& quotas, const Demand
     // The copies first: if the worker is killed now, the units must not return twice.
     set_units(0);
     std::span<const WindowCount> counts = counted_;
+    auto returns = returns_.begin();
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         state.counts.carried -= units;
+        if (state.returns_until == returns_until_ && state.returns_soon) {
+            state.returns_until = returns->until;
+            state.returns_soon = returns->soon;
+        }
+        ++returns;
         if (units > 0) {
             restore_if_evicted(state, quota, counts);
             add_lease(state, quota, counts.first(quota.rates.size()), units);

@@ -25,7 +25,7 @@ class Slice {
     /// Who else uses the leases.
     struct Sharing {
         std::size_t workers;  ///< that share the node's requests, this one included
-        bool is_shared;       ///< whether there may be other slices of the leases
+        bool is_shared;       ///< whether other slices of the leases are likely
     };
 
     /// Whether there are units to return, or spent units that the states do not know.
@@ -100,6 +100,13 @@ class Slice {
     std::vector<WindowState> shown_;  ///< before the first unit was spent
     WindowCounts counted_;            ///< the windows that count the units, of all tables
     Instant counted_at_{};            ///< when Redis counted them
+    /// QuotaState::returns_until of a table.
+    struct Returns {
+        Instant until{};
+        bool soon = false;
+    };
+    std::vector<Returns> returns_;  ///< of all tables, before the slice was taken
+    Instant returns_until_{};       ///< since then, unless a later time was known
 };
 
 }  // namespace tollgate

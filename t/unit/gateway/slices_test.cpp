@@ -80,6 +80,31 @@ TEST_F(SlicesTest, ARefusalOfTheOnlyWorkerWaitsForTheWindow) {
     EXPECT_GT(ask(worker, "k").outcome().retry_after, 3);
 }
 
+TEST_F(SlicesTest, ARefusalSaysWhenTheSliceOfAnotherKeyOfTheIdComesBack) {
+    tables[0].plans[0].rates = {{2200, 3600s}};
+    add_key("l");
+    redis.records.at(settings.keys.key(hex(sha256("l")))).id = "k";
+    Worker& worker = start();
+    int granted = granted_for(worker, "k", 2s);
+    while (counted("k") - leased_in_zone() < granted + 3) {
+        granted += granted_for(worker, "k", 1ms);
+    }
+    requests.clear();
+    for (int i = 0; i < 300; ++i) {
+        begin(worker, "l");
+    }
+    run_for(10ms);
+    for (const auto& request : requests) {
+        granted += request->status() == 0 ? 1 : 0;
+    }
+    ASSERT_LT(granted, 2200) << "the other key has a slice";
+    EXPECT_EQ(requests.back()->outcome().retry_after, 1);
+    run_for(1s);
+    granted += granted_for(worker, "l", 200ms);
+    EXPECT_EQ(granted, 2200) << "the units have come back";
+    EXPECT_GT(ask(worker, "l").outcome().retry_after, 3);
+}
+
 TEST_F(SlicesTest, AShutdownPutsSlicesBackAndTakesNoMore) {
     Worker& worker = start();
     int granted = granted_for(worker, "k", 2s);
