@@ -37,6 +37,7 @@ class AcquireCall : public redis::ReplyHandler {
     void on_values(redis::ReplyValues values) noexcept override;
     void on_error(std::string_view message) noexcept override;
     void on_failure() noexcept override { fail_all(AcquireFailure::kUnknown); }
+    void on_unsent() noexcept override { fail_all(AcquireFailure::kNotApplied); }
 
     /// Redis gave no decision; `on_failure` applies to every waiter.
     void fail_all(AcquireFailure failure) noexcept;

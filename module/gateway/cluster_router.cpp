@@ -23,6 +23,10 @@ class ClusterRouter::Attempt final : public redis::ReplyHandler {
         router_.request_refresh();  // A replica may replace the master.
         routed_.handler->on_failure();
     }
+    void on_unsent() noexcept override {
+        router_.request_refresh();
+        routed_.handler->on_unsent();
+    }
 
   private:
     ClusterRouter& router_;
@@ -104,7 +108,7 @@ void ClusterRouter::send_to(ClusterServer& server, RoutedCall routed) noexcept {
     if (is_ready) {
         server.run(std::move(call), std::move(attempt));
     } else if (routed.handler) {
-        routed.handler->on_failure();
+        routed.handler->on_unsent();
     }
 }
 
@@ -163,7 +167,7 @@ void ClusterRouter::redirect(RoutedCall routed, redis::ErrorAction action,
     });
     request_refresh();
     if (target == nullptr) {
-        routed.handler->on_failure();
+        routed.handler->on_unsent();
         return;
     }
     routed.call.asking = action == redis::ErrorAction::kAsk;
@@ -174,7 +178,7 @@ void ClusterRouter::wait(Waiting waiting) noexcept {
     const Time at = waiting.at;
     const bool is_kept = attempt(environment_.log, [&] { waiting_.push_back(std::move(waiting)); });
     if (!is_kept) {
-        waiting.routed.handler->on_failure();  // NOLINT(bugprone-use-after-move): not moved
+        waiting.routed.handler->on_unsent();  // NOLINT(bugprone-use-after-move): not moved
         return;
     }
     first_waiting_ = std::min(first_waiting_, at);
@@ -192,7 +196,7 @@ void ClusterRouter::send_waiting(bool has_new_map) noexcept {
         if (!has_master && waiting.at > time) {
             wait(std::move(waiting));
         } else if (!has_master && waiting.is_last) {
-            waiting.routed.handler->on_failure();
+            waiting.routed.handler->on_unsent();
         } else {
             send(std::move(waiting.routed));
         }

@@ -47,7 +47,7 @@ Connection::Connection(const Access& access, const SocketAddresses& addresses,
 
 void Connection::run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept {
     if (!is_reachable() || !push(std::move(call), std::move(handler))) {
-        handler->on_failure();  // NOLINT(bugprone-use-after-move): push has not taken it
+        handler->on_unsent();  // NOLINT(bugprone-use-after-move): push has not taken it
         return;
     }
     release();

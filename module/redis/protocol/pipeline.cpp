@@ -140,22 +140,24 @@ void Pipeline::postpone(Time now) noexcept {
 }
 
 void Pipeline::fail_lost(Time now) noexcept {
-    released_ = 0;
-    fail_front(std::exchange(written_, 0));
+    fail_written();
     while (!pending_.empty() && (pending_.front().ahead || pending_.front().deadline <= now)) {
-        fail_front(1);
+        take_front().handler->on_unsent();
     }
 }
 
 void Pipeline::fail_all() noexcept {
-    released_ = 0;
-    written_ = 0;
-    fail_front(pending_.size());
+    // Handlers may push further calls.
+    std::size_t unsent = pending_.size() - written_;
+    fail_written();
+    for (; unsent > 0; --unsent) {
+        take_front().handler->on_unsent();
+    }
 }
 
-/// Handlers may push further calls.
-void Pipeline::fail_front(std::size_t calls) noexcept {
-    for (; calls > 0; --calls) {
+void Pipeline::fail_written() noexcept {
+    released_ = 0;
+    for (std::size_t calls = std::exchange(written_, 0); calls > 0; --calls) {
         take_front().handler->on_failure();
     }
 }

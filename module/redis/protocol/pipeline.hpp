@@ -15,7 +15,7 @@
 
 namespace tollgate::redis {
 
-/// Receives the reply to one call of a script. Exactly one of the three functions is called, once,
+/// Receives the reply to one call of a script. Exactly one of the four functions is called, once,
 /// while replies are being read; it may make further calls. If the pipeline is destroyed first, the
 /// handler is destroyed without a call: the worker exits, and objects that the handler refers to
 /// may be gone.
@@ -29,6 +29,9 @@ class ReplyHandler : public Interface {
 
     /// There is no reply: the connection failed, or the call timed out.
     virtual void on_failure() noexcept = 0;
+
+    /// The call was not sent: Redis has not executed it.
+    virtual void on_unsent() noexcept { on_failure(); }
 };
 
 /// The pending calls of one connection, in order. A script returns the token of its call, so that a
@@ -78,10 +81,10 @@ class Pipeline {
     Time answered_push() const noexcept { return answered_push_; }
 
     /// The connection is lost: calls on_failure for written calls, which Redis may have executed,
-    /// for calls pushed ahead, and for calls whose deadline has passed. The others are queued
-    /// again, for another connection.
+    /// and on_unsent for calls pushed ahead, and for calls whose deadline has passed. The others
+    /// are queued again, for another connection.
     void fail_lost(Time now) noexcept;
-    /// Calls on_failure for all calls.
+    /// Calls on_failure for written calls, and on_unsent for the others.
     void fail_all() noexcept;
 
     bool empty() const noexcept { return pending_.empty(); }
@@ -113,7 +116,7 @@ class Pipeline {
               std::string&& token, Time now) noexcept;
     std::string next_token() { return std::to_string(++last_token_); }
     Pending take_front() noexcept;
-    void fail_front(std::size_t calls) noexcept;
+    void fail_written() noexcept;
     void repeat_front();
 
     std::deque<Pending> pending_;

@@ -25,6 +25,7 @@ const ServerAddress kThree{"10.0.0.3", 7000};
 struct Result {
     int values = 0;
     int failures = 0;
+    int unsent = 0;  ///< of these
     std::vector<std::string> errors;
     int count() const { return values + failures + static_cast<int>(errors.size()); }
 };
@@ -39,6 +40,10 @@ class Handler final : public redis::ReplyHandler {
         result_.errors.emplace_back(message);
     }
     void on_failure() noexcept override { ++result_.failures; }
+    void on_unsent() noexcept override {
+        ++result_.unsent;
+        on_failure();
+    }
 
   private:
     Result& result_;
@@ -79,7 +84,7 @@ class ClusterRouterTest : public testing::Test, public ClusterServers {
         void report_failure(std::string_view /*error*/) noexcept override { ++node().refused; }
         void run(redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) noexcept override {
             if (!node().is_reachable) {
-                handler->on_failure();
+                handler->on_unsent();
                 return;
             }
             const UnlimitedMemory memory;
@@ -210,6 +215,7 @@ TEST_F(ClusterRouterTest, WithoutAMapACallFailsAtItsDeadline) {
     EXPECT_EQ(result.count(), 0);
     run_for(10ms);
     EXPECT_EQ(result.failures, 1);
+    EXPECT_EQ(result.unsent, 1);
     EXPECT_FALSE(router_->is_reachable(kOfOne));
     gives_map_ = true;
     run_for(5s);
@@ -306,6 +312,7 @@ TEST_F(ClusterRouterTest, ACallThatMayHaveBeenExecutedIsNotSentAgain) {
     const Result& result = send(kOfOne);
     run_for(2s);
     EXPECT_EQ(result.failures, 1);
+    EXPECT_EQ(result.unsent, 0);
     EXPECT_EQ(result.count(), 1);
 }
 
@@ -449,6 +456,7 @@ TEST_F(ClusterRouterTest, ASlotWithoutAMasterIsUnreachable) {
     const Result& result = send(kOfTwo);
     run_for(settings_.timeout + 10ms);
     EXPECT_EQ(result.failures, 1);
+    EXPECT_EQ(result.unsent, 1);
 }
 
 TEST_F(ClusterRouterTest, NoHandlerIsCalledOnceTheRouterIsDestroyed) {

@@ -62,6 +62,21 @@ TEST_F(SettlementTest, ALeaseGoesBackWhenItIsIdleForTheHorizon) {
     EXPECT_EQ(statistics["lease_units.returned"].value(), 4);
 }
 
+TEST_F(SettlementTest, ALeaseIsNotLostWithACallThatWasNotSent) {
+    Worker& worker = start_with_lease();
+    int unsent = 0;
+    worker.transport.choose_fate = [&](const redis::Call& call) {
+        const bool fails = call.script == &redis::acquire_script() && unsent < 2;
+        unsent += fails ? 1 : 0;
+        return fails ? SimulatedTransport::Fate::kUnsent : SimulatedTransport::Fate::kAnswered;
+    };
+    run_for(5s);
+    EXPECT_EQ(unsent, 2);
+    EXPECT_EQ(counted("k"), 1);
+    EXPECT_EQ(statistics["lease_units.returned"].value(), 4);
+    EXPECT_EQ(statistics["lease_units.lost"].value(), 0);
+}
+
 // The day of the history has no limit.
 TEST_F(SettlementTest, UnitsForWhichAPlaceHasNoRoomAreCountedAsLapsed) {
     tables[0].plans[0].rates = {{2'000'000'000, 60s}};

@@ -25,6 +25,7 @@ class SimulatedTransport final : public Transport {
     enum class Fate {
         kAnswered,
         kNotExecuted,  ///< it never reaches Redis, and times out
+        kUnsent,       ///< it is never written, and fails at once
         kUnanswered,   ///< Redis executes it; the reply is lost, and it times out
     };
 
@@ -56,7 +57,7 @@ class SimulatedTransport final : public Transport {
             call.script != &redis::heartbeat_script() && call.script != &redis::use_script();
         calls += is_counted ? 1 : 0;
         if (!is_reachable(slot)) {
-            handler->on_failure();
+            handler->on_unsent();
             return;
         }
         const auto is_in_slot = [&](const std::string& key) {
@@ -67,9 +68,13 @@ class SimulatedTransport final : public Transport {
         if (drops_handlers) {
             return;
         }
+        const Fate fate = choose_fate ? choose_fate(call) : Fate::kAnswered;
+        if (fate == Fate::kUnsent) {
+            handler->on_unsent();
+            return;
+        }
         auto pending = std::make_shared<Pending>(Pending{std::move(call), std::move(handler), {}});
         pending_.push_back(pending);
-        const Fate fate = choose_fate ? choose_fate(pending->call) : Fate::kAnswered;
         after(delay(), [=, this] {
             if (fate != Fate::kNotExecuted && pending->handler) {
                 execute(*pending);

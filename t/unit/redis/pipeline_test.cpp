@@ -29,6 +29,7 @@ class Recorder : public ReplyHandler {
         results_.push_back(name_ + ": " + std::string(message));
     }
     void on_failure() noexcept override { results_.push_back(name_ + " failed"); }
+    void on_unsent() noexcept override { results_.push_back(name_ + " unsent"); }
 
   private:
     std::string name_;
@@ -230,10 +231,10 @@ TEST_F(PipelineTest, FailsACallThatWasPushedAheadInAnyCase) {
     push_ahead("probe");
     release();
     pipeline_.fail_lost(at(50));
-    EXPECT_EQ(results_, Results{"probe failed"});
+    EXPECT_EQ(results_, Results{"probe unsent"});
     release();
     EXPECT_EQ(answer("42", "1"), Taken::kValues);
-    EXPECT_EQ(results_, (Results{"probe failed", "a=1"}));
+    EXPECT_EQ(results_, (Results{"probe unsent", "a=1"}));
 }
 
 TEST_F(PipelineTest, FailsLateCallsThatWereNotWritten) {
@@ -241,7 +242,7 @@ TEST_F(PipelineTest, FailsLateCallsThatWereNotWritten) {
     push("b", 20);
     release();
     pipeline_.fail_lost(at(100));
-    EXPECT_EQ(results_, Results{"a failed"});
+    EXPECT_EQ(results_, Results{"a unsent"});
     EXPECT_EQ(first_deadline(), 120);
 }
 
@@ -259,9 +260,12 @@ TEST_F(PipelineTest, SendsAskingAgainOnAnotherConnection) {
 TEST_F(PipelineTest, FailsAll) {
     push("a");
     release();
+    write(0);
     push("b");
+    release();
+    push("c");
     pipeline_.fail_all();
-    EXPECT_EQ(results_, (Results{"a failed", "b failed"}));
+    EXPECT_EQ(results_, (Results{"a failed", "b unsent", "c unsent"}));
     EXPECT_TRUE(pipeline_.empty());
 }
 
@@ -342,10 +346,10 @@ TEST_F(PipelineTest, MakesFurtherCallsFromWithinAFailure) {
     release();
     pipeline_.push({&kScript, {}, {}}, std::make_unique<Again>(pipeline_, results_), at(0));
     pipeline_.fail_all();
-    EXPECT_EQ(results_, (Results{"a failed"}));
+    EXPECT_EQ(results_, (Results{"a unsent"}));
     EXPECT_TRUE(pipeline_.has_unreleased());
     pipeline_.fail_all();
-    EXPECT_EQ(results_, (Results{"a failed", "again failed"}));
+    EXPECT_EQ(results_, (Results{"a unsent", "again unsent"}));
 }
 
 }  // namespace
