@@ -24,19 +24,6 @@ void count_unstored(UnitCounts& counts, const QuotaState& unstored, const TableQ
     count_unstored(counts, longest.owed_previous, sign);
 }
 
-/// Drops owed units for which a stored state has no room: see QuotaCache::save.
-void drop_excess(QuotaState& state, const TableQuota& quota) {
-    for (std::size_t i = 0; i < quota.rates.size() && is_small(quota); ++i) {
-        for (std::int64_t* const owed : {&state.windows[i].owed, &state.windows[i].owed_previous}) {
-            const std::int64_t all = *owed;
-            *owed = std::clamp(all, -kLargestSmallLimit, kLargestSmallLimit);
-            if (i + 1 == quota.rates.size()) {
-                count_dropped(state.counts, all - *owed);
-            }
-        }
-    }
-}
-
 }  // namespace
 
 QuotaState take_unstored(QuotaState& state, const TableQuota& quota) {
@@ -62,7 +49,6 @@ void add_unstored(QuotaState& state, const TableQuota& quota, const QuotaState& 
     restore_windows(state, quota, windows);
     count_unstored(state.counts, unstored, quota, -1);
     owe_again(state, quota, std::span(owed).first(quota.rates.size()));
-    drop_excess(state, quota);
     for (std::size_t i = 0; i < quota.rates.size() && quota.rates[i].is_bucket(); ++i) {
         // The time since when a debt refills.
         auto& [counted, debt, since] = state.windows[i];

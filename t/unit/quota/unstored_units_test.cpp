@@ -128,14 +128,6 @@ TEST_F(UnstoredUnitsTest, AStateOfAnEarlierWindowThatWasEvictedIsOfTheLaterOne) 
     EXPECT_EQ(to.windows[1].owed, -1);
 }
 
-TEST_F(UnstoredUnitsTest, ASmallQuotaOwesNoMoreThanItsPlaceHasRoomFor) {
-    QuotaState from = owing(kLargestSmallLimit);
-    QuotaState to = owing(5);
-    move_units(from, to);
-    expect_owed(to, kLargestSmallLimit, kLargestSmallLimit);
-    EXPECT_EQ(to.counts.lapsed, 5);
-}
-
 TEST_F(UnstoredUnitsTest, ADebtOfABucketRefillsSinceTheLaterTime) {
     Rate bucket{10, 1s};
     bucket.burst = 20;
