@@ -100,6 +100,7 @@ for my $workers (1, 2) {
         is($usage->status, 200, 'a request of cost 0 needs no place');
         is_deeply($usage->json->{in_flight}, [{ table => 'api', policy => 'free-in-flight', limit => 3, requests => 3, remaining => 0 }], 'tollgate_usage has it');
         is(finish(shift @requests), 200, 'a request ends');
+        becomes(sub { in_flight($gateway) }, 2, '… in its worker, too');
         is($gateway->get('/', 'k')->status, 200, 'its place is free');
         is(finish($_), 200, 'they end') for @requests;
         becomes(sub { in_flight($gateway) }, 0, 'nothing is in flight');
