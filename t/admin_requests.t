@@ -82,7 +82,7 @@ subtest 'bodies' => sub {
     my %more = (
         plan    => ['"free"', '"a/b"', '"' . 'p' x 64 . '"', '"' . 'p' x 65 . '"'],
         name    => ['"' . 'n' x 256 . '"', '"' . 'n' x 257 . '"', '"\u2028"', '"\u0085"'],
-        limits  => ['"5r/m"', '"5r/m 10r/h"', '"5r/15m"', '"0r/m"', '"1r/s 2r/m 3r/h 4r/d 5r/w"', '"5 r/m"', '"r/m"'],
+        limits  => ['"5r/m"', '"5r/m 10r/h"', '"5r/15m"', '"0r/m"', '"1r/s 2r/m 3r/h 4r/d 5r/w"', '"1r/s burst=5 2r/m 3r/h 4r/d in_flight=6"', '"in_flight=5 10r/s burst=20"', '"burst=5 1r/s"', '"in_flight=5"', '"5 r/m"', '"r/m"'],
         expires => ['"2040-01-01T00:00:00Z"', '"2040-01-01T00:00:00.5+01:00"', '"soon"'],
         state   => ['"active"', '"disabled"', '"expired"'],
         scopes  => ['["a","b"]', '[""]', '["' . 's' x 257 . '"]'],

@@ -16,7 +16,7 @@ class EngineContext;
 
 /// What a worker keeps because the zone has no place for it: units of quotas, and ids to which the
 /// zone holds units. See LoadedStates::save and Settlement::keep_owner.
-class UnstoredUnits : private Pinned {
+class UnstoredUnits {
   public:
     /// Units of so many quotas are kept. A turn of the worker tries to store all.
     static constexpr std::size_t kMost = 512;
@@ -25,6 +25,8 @@ class UnstoredUnits : private Pinned {
     explicit UnstoredUnits(RedisStatistics& statistics) : statistics_(statistics) {}
     /// What is left is lost.
     ~UnstoredUnits();
+    UnstoredUnits(const UnstoredUnits&) = delete;
+    UnstoredUnits& operator=(const UnstoredUnits&) = delete;
 
     /// Takes the units of a state for which the zone has no place. They are still in the state if
     /// there are too many, or if memory is short: false. The request may have other quotas, too.

@@ -1,5 +1,6 @@
 // The cost of a request that is settled at its end: see Admission::settle.
 
+#include <array>
 #include <random>
 
 #include "t/unit/gateway/engine_fixture.hpp"
@@ -186,9 +187,9 @@ TEST_F(SettleWithoutPlaceTest, IsReportedWhenThereIsAPlace) {
 
 TEST_F(SettleWithoutPlaceTest, SeveralRequestsOfAnIdAreSummedUp) {
     Worker& worker = start();
-    std::vector<Request*> running;
-    for (int i = 0; i < 20; ++i) {
-        running.push_back(&ask(worker, "k", {.cost = kReserved, .settles = true}));
+    std::array<Request*, 20> running{};
+    for (Request*& request : running) {
+        request = &ask(worker, "k", {.cost = kReserved, .settles = true});
     }
     fill_zone(false);
     for (Request* request : running) {
