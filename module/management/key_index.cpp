@@ -235,7 +235,8 @@ Task<std::size_t> KeyIndex::remove_untrue() {
         const auto keys = co_await keys_with(entries);
         for (std::size_t i = 0; i < entries.size(); ++i) {
             if (!has_entry(keys[i], entries[i])) {
-                std::vector<std::string> untrue(1, std::move(entries[i]));
+                std::vector<std::string> untrue;
+                untrue.push_back(std::move(entries[i]));
                 co_await remove(keys[i].id, std::move(untrue));
                 ++removed;
             }
