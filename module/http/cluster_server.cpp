@@ -15,8 +15,8 @@ ClusterClient::Server::Server(ClusterClient& client, const redis::ServerAddress&
       name_(name_hash(client.conf_.endpoint.name + " " + text_)),
       addresses_({{address, redis::numeric_address(address)}}, client.conf_.endpoint.resolver,
                  "redis \"" + client.conf_.endpoint.name + "\"", *this, client.log_),
-      connection_(client.access(), addresses_.list(), client.probe_key(slot), *this),
-      management_(client.access(), addresses_.list(), client.probe_key(slot), *this) {
+      management_(client.access(), addresses_.list(), client.probe_key(slot), *this),
+      connection_(client.access(), addresses_.list(), client.probe_key(slot), *this) {
     client_.open_.push_back(this);
     // The first attempt may have failed while the connection was made.
     client_.count_breakers();

@@ -68,8 +68,8 @@ class ClusterClient::Server final : public gateway::ClusterServer,
     const std::string text_;
     const std::uint32_t name_;
     redis::ResolvedServers addresses_;  ///< of this one
-    redis::Connection connection_;
     redis::ManagementConnection management_;
+    redis::Connection connection_;  ///< its constructor may connect, and then runs calls
 };
 
 }  // namespace tollgate::http

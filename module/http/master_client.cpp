@@ -18,8 +18,8 @@ MasterClient::MasterClient(const RedisConf& conf, std::span<const gateway::Serve
                "redis \"" + conf.endpoint.name + "\"", *this, log),
       tls_(conf.endpoint.tls.get(), sessions, counts.own),
       sentinels_(make_sentinels()),
-      connection_(access(), addresses(), conf.settings.keys.probe(), *this),
       management_(access(), addresses(), conf.settings.keys.probe(), *this),
+      connection_(access(), addresses(), conf.settings.keys.probe(), *this),
       feed_(access(), addresses(), engine_, counts.workers) {}
 
 std::unique_ptr<redis::SentinelDirectory> MasterClient::make_sentinels() {

@@ -102,8 +102,8 @@ class MasterClient final : public RedisClient,
     redis::TlsListener no_sessions_;  ///< a link to a Sentinel is rare
     std::optional<redis::TlsPeer> sentinel_tls_;
     std::unique_ptr<redis::SentinelDirectory> sentinels_;  ///< nullptr: without `sentinel`
-    redis::Connection connection_;
     redis::ManagementConnection management_;
+    redis::Connection connection_;  ///< its constructor may connect, and then runs calls
     ChangeFeed feed_;
 };
 
