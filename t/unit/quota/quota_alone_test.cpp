@@ -17,14 +17,19 @@ TEST(DecideAlone, GrantsTheLimitIfNothingIsKnown) {
     EXPECT_EQ(node.decide_alone(), LocalAnswer::kLimited);
 }
 
+/// A request of cost 0 is granted, and charged with these units at its end.
+void charge_free_request(Node& node, std::int64_t units) {
+    node.demand.cost = 0;
+    EXPECT_EQ(node.decide_alone(), LocalAnswer::kGranted);
+    const auto counting = counting_windows(node.states, node.quotas, node.moment());
+    settle_cost(node.states, node.quotas, counting, units, false, node.moment());
+}
+
 TEST(DecideAlone, AChargeOfAFreeRequestCountsInTheWindowsOfTheRequest) {
     Node node({{10, 10s}, {1000, 60s}});
     node.apply_reply({{.count = 3}, {.count = 6}});
     node.now += 60s;
-    node.demand.cost = 0;
-    EXPECT_EQ(node.decide_alone(), LocalAnswer::kGranted);
-    const auto counting = counting_windows(node.states, node.quotas, node.moment());
-    settle_cost(node.states, node.quotas, counting, 7, false, node.moment());
+    charge_free_request(node, 7);
     EXPECT_EQ(node.states[0].windows[0].owed, 7);
     EXPECT_EQ(node.states[0].windows[1].owed, 7);
     EXPECT_EQ(node.counts().lapsed, 0);
@@ -35,10 +40,7 @@ TEST(DecideAlone, AChargeOfAFreeRequestCountsInTheHistoryOfItsDay) {
     node.quotas[0].history = std::chrono::days(30);
     node.apply_reply({{.count = 3}});
     node.now += 24h;
-    node.demand.cost = 0;
-    EXPECT_EQ(node.decide_alone(), LocalAnswer::kGranted);
-    const auto counting = counting_windows(node.states, node.quotas, node.moment());
-    settle_cost(node.states, node.quotas, counting, 7, false, node.moment());
+    charge_free_request(node, 7);
     EXPECT_EQ(node.states[0].windows[0].owed, 7);
     EXPECT_EQ(node.states[0].windows[0].owed_previous, 0);
 }
