@@ -184,6 +184,11 @@ subtest 'conservation' => sub {
     my @resized = (requests([1], loc => 'a'), $counted->(4, 'api'), fault(resize_zone => 1.5, 1.6));
     wrong('a lease that a reload with another zone loses', qr/at most 1/, [@round, @resized]);
     right('... on a machine that stood still', [@round, @resized, @stalled]);
+    my @moved = (fault(move_address => 1.5, 1.6), requests([1]), [req => begin => 1.55, end => 1.85, cost => 4, used => 5]);
+    right('what a request has used at an old worker, in an outage', [@round, @moved, $counted->($_), fault(refuse_user => 1.65, 2)]) for 5, 6;
+    wrong('... its cost, too', qr/at least 5/, [@round, @moved, $counted->(4), fault(refuse_user => 1.65, 2)]);
+    wrong('... while Redis is reachable', qr/at least 6/, [@round, @moved, $counted->(5)]);
+    wrong('... at a new worker', qr/at least 6/, [@round, fault(move_address => 1.2, 1.3), @moved[1, 2], $counted->(5), fault(refuse_user => 1.65, 2)]);
     my @refused_late = (requests([1]), [req => begin => 2, end => 2.6, status => 429]);
     right('... and the node refused the request alone', [@round, @refused_late, @stalled, $counted->(2)]);
     wrong('... of a machine that did not stand still', qr/at most 1/, [@round, @refused_late, $counted->(2)]);

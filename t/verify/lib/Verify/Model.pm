@@ -208,8 +208,9 @@ sub may_lack_redis {
 # Whether calls of workers that a fault of their node ends may be lost. They end within the recovery.
 sub may_lack_redis_during {
     my ($self, $fault) = @_;
-    return 1 if $self->faults_of($fault->{node}, $fault->{begin}, $fault->{end}, 'outage');
-    return $self->stood_still({ begin => $fault->{begin}, end => $fault->{end} + $recovery });
+    my ($begin, $end) = ($fault->{begin}, $fault->{end} + $recovery);
+    return 1 if $self->faults_of($fault->{node}, $begin, $end, 'outage');
+    return $self->stood_still({ begin => $begin, end => $end });
 }
 
 # Whether the machine stood still for half of `timeout` while a call waited so long. The call may have been lost.

@@ -66,7 +66,7 @@ sub _check_round {
     my $granted = sum0(map { units($_) } @grants);
     my @unknown = grep { !$_->{status} } @requests;
     my @faults = $model->faults($round->{begin} - 10, $round->{end});
-    my @unsettled = grep { _may_be_unsettled($_, @faults) } @grants;
+    my @unsettled = grep { _may_be_unsettled($model, $_, @faults) } @grants;
     my $what = sprintf 'round %d, %s in %s: %d units were granted, Redis counted %d', $round->{number}, $id, $table, $granted, $now - $before;
     my $most = $before + $granted + sum0((map { most($_) } @unknown), map { most($_) - units($_) } @unsettled) + _counted_only($model, $id, $table, \@faults, \@requests);
     return evidence("$what; at most " . ($most - $before) . ' can be', map { "fault $_->{kind} at node $_->{node}, $_->{begin}..$_->{end}" } @faults) if $now > $most;
@@ -80,12 +80,14 @@ sub _check_round {
 }
 
 # Whether a worker or a node may have been killed before it settled a request, or reported that to Redis. A client may
-# have the response first.
+# have the response first. The old workers of a reload that changes the zone or the address do both if Redis is reachable;
+# the request may end after the new ones have begun.
 sub _may_be_unsettled {
-    my ($request, @faults) = @_;
+    my ($model, $request, @faults) = @_;
     return defined $request->{used} && grep {
         my $keeps = { kill_worker => 0.1, kill_node => 10, resize_zone => 10, move_address => 10 }->{ $_->{kind} };
-        defined $keeps && $_->{node} == $request->{node} && $request->{end} >= $_->{begin} - $keeps && $request->{end} <= $_->{end} + 0.1;
+        defined $keeps && $_->{node} == $request->{node} && $request->{end} >= $_->{begin} - $keeps && $request->{begin} <= $_->{end} + 0.1
+            && ($_->{kind} =~ /^kill_/ || $model->may_lack_redis_during($_));
     } @faults;
 }
 
