@@ -268,6 +268,9 @@ subtest 'liveness' => sub {
     right('a probe', [[req => begin => 0, probe => 1], [req => begin => 1, probe => 1, status => 429], [req => begin => 3, probe => 2, waited => 1]]);
     wrong('a probe has no answer', qr/no answer/, [[req => begin => 0, probe => 1, status => 0]]);
     wrong('a probe is unavailable', qr/503/, [[req => begin => 0, probe => 1, status => 503]]);
+    my @still = map { [stall => of => 'process 7', at => $_, end => $_ + 0.1] } 0.1, 0.2, 0.3;
+    right('... while the machine stood still', [[req => begin => 0, end => 0.5, probe => 1, status => 503], @still]);
+    wrong('... for a good key', qr/401/, [[req => begin => 0, end => 0.5, probe => 1, status => 401], @still]);
     wrong('a probe is refused again', qr/refused again after waiting 1 s/, [[req => begin => 3, probe => 2, waited => 1, status => 429]]);
     my @again = [req => begin => 3, loc => 'a', probe => 2, waited => 1, status => 429];
     right('the units of leases were used', [requests([map { 2 + $_ / 100 } 1 .. 20], loc => 'a'), @again]);

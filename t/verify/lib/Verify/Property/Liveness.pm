@@ -83,7 +83,8 @@ sub check {
         push @violations, sprintf 'round %d took %.1f s to settle', $settled->{round}, $took if !@held && $took > $longest;
     }
     for my $probe (grep { $_->{probe} } $history->of('req')) {
-        push @violations, evidence('a key is not served after a round', $probe) if $probe->{status} !~ /^(?:200|429)$/;
+        my $is_excused = $probe->{status} == 503 && $model->stood_still($probe);
+        push @violations, evidence('a key is not served after a round', $probe) if $probe->{status} !~ /^(?:200|429)$/ && !$is_excused;
         push @violations, evidence("refused again after waiting $probe->{waited} s", $probe)
             if $probe->{probe} == 2 && $probe->{status} != 200 && !_may_have_lost_leases($model, $probe) && !_were_leases_used($model, $probe) && ($probe->{after} // '') ne 'api_key_banned' && ($probe->{after_limit} // 0) == ($probe->{limit} // 0);
     }
