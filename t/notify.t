@@ -72,7 +72,7 @@ sub Started::DESTROY {
     diag map { "notify: $_" } <$file>;
 }
 
-# Appends a notice, as acquire.lua does.
+# Appends a notice, as acquire/rare/notify.lua does.
 my $level = 0;
 sub add_notice {
     my ($redis, %fields) = @_;

@@ -9,7 +9,8 @@ namespace tollgate::cli {
 
 namespace {
 
-/// As in acquire.lua: the stream keeps about so many entries, for this time after the last one.
+/// As in acquire/rare/notify.lua: the stream keeps about so many entries, for this time after the
+/// last one.
 const std::vector<std::string> kTrimmed{"MAXLEN", "~", "100000", "*"};
 constexpr const char* kKept = "604800000";
 

@@ -2,7 +2,6 @@
 
 #include "module/key/digest.hpp"
 #include "module/redis/protocol/lua_text.hpp"
-#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::redis {
 
@@ -18,34 +17,6 @@ Script make_script(std::string_view text,
     }
     auto sha1 = sha1_hex(full);
     return {std::move(full), std::move(sha1)};
-}
-
-const Script& acquire_script() {
-    static const Script script = make_script(
-#include "module/redis/protocol/scripts/acquire.lua"
-        , {{"ban_field.kStrikes", ban_field::kStrikes},
-           {"ban_field.kSince", ban_field::kSince},
-           {"ban_field.kLevel", ban_field::kLevel},
-           {"ban_field.kUntil", ban_field::kUntil},
-           {"kBanKey", kBanKey},
-           {"kEventsKey", kEventsKey},
-           {"kQuotaKey", kQuotaKey},
-           {"kRecallOf", kRecallOf},
-           {"kReportNumber", kReportNumber},
-           {"lease_field.kNode", lease_field::kNode},
-           {"lease_field.kTime", lease_field::kTime},
-           {"lease_field.kOfOther", lease_field::kOfOther},
-           {"lease_field.kRecalled", lease_field::kRecalled},
-           {"notice_field.kId", notice_field::kId},
-           {"notice_field.kLevel", notice_field::kLevel},
-           {"notice_field.kTable", notice_field::kTable},
-           {"notice_field.kValue", notice_field::kValue},
-           {"notice_field.kPeriod", notice_field::kPeriod},
-           {"notice_field.kNumber", notice_field::kNumber},
-           {"notice_field.kLimit", notice_field::kLimit},
-           {"notice_field.kUsed", notice_field::kUsed},
-           {"window_part.kNoticed", window_part::kNoticed}});
-    return script;
 }
 
 const Script& probe_script() {

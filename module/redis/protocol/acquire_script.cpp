@@ -1,0 +1,132 @@
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "module/redis/protocol/lua_text.hpp"
+#include "module/redis/protocol/schema.hpp"
+#include "module/redis/protocol/script.hpp"
+
+namespace tollgate::redis {
+
+namespace {
+
+struct ScriptFile {
+    std::string_view name;
+    std::string_view text;
+};
+
+/// The files of scripts/acquire/. A file has the places of files after it only.
+constexpr std::array kInserted{
+    ScriptFile{
+        "read_terms",
+#include "module/redis/protocol/scripts/acquire/read_terms.lua"
+    },
+    ScriptFile{
+        "decide_frequent",
+#include "module/redis/protocol/scripts/acquire/decide_frequent.lua"
+    },
+    ScriptFile{
+        "decide",
+#include "module/redis/protocol/scripts/acquire/decide.lua"
+    },
+    ScriptFile{
+        "read_windows",
+#include "module/redis/protocol/scripts/acquire/read_windows.lua"
+    },
+    ScriptFile{
+        "write_windows",
+#include "module/redis/protocol/scripts/acquire/write_windows.lua"
+    },
+};
+
+/// The files of scripts/acquire/rare/: each returns a function.
+constexpr std::array kRare{
+    ScriptFile{
+        "adjust",
+#include "module/redis/protocol/scripts/acquire/rare/adjust.lua"
+    },
+    ScriptFile{
+        "enlist",
+#include "module/redis/protocol/scripts/acquire/rare/enlist.lua"
+    },
+    ScriptFile{
+        "expire",
+#include "module/redis/protocol/scripts/acquire/rare/expire.lua"
+    },
+    ScriptFile{
+        "month",
+#include "module/redis/protocol/scripts/acquire/rare/month.lua"
+    },
+    ScriptFile{
+        "move_days",
+#include "module/redis/protocol/scripts/acquire/rare/move_days.lua"
+    },
+    ScriptFile{
+        "notify",
+#include "module/redis/protocol/scripts/acquire/rare/notify.lua"
+    },
+    ScriptFile{
+        "read_ban",
+#include "module/redis/protocol/scripts/acquire/rare/read_ban.lua"
+    },
+    ScriptFile{
+        "recall",
+#include "module/redis/protocol/scripts/acquire/rare/recall.lua"
+    },
+    ScriptFile{
+        "refill",
+#include "module/redis/protocol/scripts/acquire/rare/refill.lua"
+    },
+    ScriptFile{
+        "strike",
+#include "module/redis/protocol/scripts/acquire/rare/strike.lua"
+    },
+};
+
+/// The text of acquire.lua with that of the other files.
+std::string acquire_text() {
+    std::string text = "local function rare(name)";
+    for (const ScriptFile& file : kRare) {
+        text.append("\nif name == '").append(file.name).append("' then").append(file.text);
+        text.append("\nend");
+    }
+    text.append("\nend").append(
+#include "module/redis/protocol/scripts/acquire.lua"
+    );
+    for (const ScriptFile& file : kInserted) {
+        const auto place = std::string("insert('").append(file.name).append("')");
+        text.replace(text.find(place), place.size(), file.text);
+    }
+    return text;
+}
+
+}  // namespace
+
+const Script& acquire_script() {
+    static const Script script =
+        make_script(acquire_text(), {{"ban_field.kStrikes", ban_field::kStrikes},
+                                     {"ban_field.kSince", ban_field::kSince},
+                                     {"ban_field.kLevel", ban_field::kLevel},
+                                     {"ban_field.kUntil", ban_field::kUntil},
+                                     {"kBanKey", kBanKey},
+                                     {"kEventsKey", kEventsKey},
+                                     {"kQuotaKey", kQuotaKey},
+                                     {"kRecallOf", kRecallOf},
+                                     {"kReportNumber", kReportNumber},
+                                     {"lease_field.kNode", lease_field::kNode},
+                                     {"lease_field.kTime", lease_field::kTime},
+                                     {"lease_field.kOfOther", lease_field::kOfOther},
+                                     {"lease_field.kRecalled", lease_field::kRecalled},
+                                     {"notice_field.kId", notice_field::kId},
+                                     {"notice_field.kLevel", notice_field::kLevel},
+                                     {"notice_field.kTable", notice_field::kTable},
+                                     {"notice_field.kValue", notice_field::kValue},
+                                     {"notice_field.kPeriod", notice_field::kPeriod},
+                                     {"notice_field.kNumber", notice_field::kNumber},
+                                     {"notice_field.kLimit", notice_field::kLimit},
+                                     {"notice_field.kUsed", notice_field::kUsed},
+                                     {"window_part.kNoticed", window_part::kNoticed}});
+    return script;
+}
+
+}  // namespace tollgate::redis

@@ -1,0 +1,39 @@
+--R"lua(
+-- Writes the number of the report that was applied to a table, and when its hash `name` expires. `at` is the index of its
+-- terms, `number` that of the longest window, `new` is true if this window is.
+return function(name, values, at, windows, width, number, new, month, month_ends, now)
+    local length = ARGV[at + 1 + 2 * windows]
+    local window_ends = length > 0 and (number + 1) * length or month_ends + (number - month) * 2678400000
+    -- A sliding window counts until the next one ends.
+    local ends = window_ends + (width - 2) * length
+    for argument = at + 3, at + 2 * windows - 1, 2 do
+        -- A shorter window that does not divide the longest one may end after it.
+        local shorter = ARGV[argument]
+        if shorter == 0 then
+            ends = math.max(ends, window_ends + 2678400000)
+        elseif shorter > 0 and (length > 0 and length or 86400000) % shorter > 0 then
+            ends = math.max(ends, window_ends + (width - 1) * shorter)
+        end
+    end
+    if values.report then
+        -- Expires when Redis takes no adjustment of the report any more. The node sends none of a day that ended more than
+        -- a week ago.
+        redis.call('HSET', KEYS[values.marker], kReportNumber, values.report)
+        redis.call('PEXPIREAT', KEYS[values.marker],
+                   ARGV[at + 1] == '0' and ends or math.max(ends, now + 8 * 86400000))
+    end
+    if values.day then
+        -- The last day of an id that does not return is kept as long as the history.
+        ends = math.max(ends, (values.day + 1 + ARGV[at + 1]) * 86400000)
+    end
+    -- Only if the longest window is new, or a bucket is not full by then. The key keeps a later expiry, which a longer
+    -- window of the id's previous plan has set.
+    local expires = now + redis.call('PTTL', name)
+    if values.fills and expires < now + values.fills then
+        new, ends = true, math.max(ends, now + 2 * values.fills)
+    end
+    if (new or values.day) and ends > expires then
+        redis.call('PEXPIREAT', name, ends)
+    end
+end
+--)lua"_lua

@@ -1,0 +1,67 @@
+--R"lua(
+-- Whether one of the pairs LEVEL/LIMIT in `marks` has this level and this limit, or higher ones. Nodes may have different
+-- limits for a while: the limit of a level only rises, so that they do not take turns.
+local function is_noticed(marks, level, limit)
+    for of_level, of_limit in marks:gmatch('(%d+)/(%d+)') do
+        if of_level + 0 >= level and of_limit + 0 >= limit then
+            return true
+        end
+    end
+end
+
+-- Appends an entry to the stream of notices. Returns the new marks of the window.
+local function note(name, period, number, level, limit, used, marks, now)
+    local tag, id, of_table, value = name:match(kQuotaKey .. '{(.*)}([^:]*):([^:]*):?(.*)')
+    id = id ~= '' and id or tag
+    local stream, text = KEYS[#KEYS - 2], ('%.0f'):format(number)
+    local done = redis.pcall('XADD', stream, 'MAXLEN', '~', 100000, '*', notice_field.kId, id,
+                             notice_field.kTable, of_table, notice_field.kValue, value,
+                             notice_field.kPeriod, period, notice_field.kNumber, text,
+                             notice_field.kLevel, level, notice_field.kLimit, limit, notice_field.kUsed, used)
+    if type(done) == 'table' then
+        return marks
+    end
+    redis.pcall('PEXPIREAT', stream, now + 604800000)
+    local kept = ('%d/%.0f'):format(level, limit)
+    for of_level, of_limit in marks:gmatch('(%d+)/(%d+)') do
+        if of_level + 0 > level or of_limit + 0 > limit then
+            kept = kept .. ' ' .. of_level .. '/' .. of_limit
+        end
+    end
+    redis.pcall('HSET', name, period .. '.' .. window_part.kNoticed, text .. ':' .. kept)
+    return kept
+end
+
+-- Notices each level that a window of an id has reached and that has no entry yet with this limit or a higher one. What
+-- Redis refuses is tried again by the next acquire. `levels` has those of a table by the index of its terms. The terms of
+-- the first table are at `at`, its hash is KEYS[key + 1], and its windows follow reply[last].
+return function(levels, at, tables, key, reply, last, now)
+    for t = 1, tables do
+        local windows, width = ARGV[at], 2
+        if windows < 0 then
+            windows, width = -windows, 3
+        end
+        local fields, name = at + 2 + 2 * windows, KEYS[key + t]
+        for window = 0, windows - 1 do
+            local limit, length = ARGV[at + 2 + 2 * window], ARGV[at + 3 + 2 * window]
+            local number, used = reply[last + 1], reply[last + 2]
+            if width == 3 and length > 0 then
+                used = used + math.ceil(reply[last + 3] * math.max(0, math.min(1, number + 1 - now / length)))
+            end
+            if levels[at] and length >= 0 and used * 100 >= limit * levels[at][1] then
+                local period = ARGV[fields + window * width]:match('[^.]*')
+                local noticed = redis.pcall('HMGET', name, period .. '.' .. window_part.kNoticed)[1]
+                local of, marks = tostring(noticed):match('^(%d+):(.*)')
+                marks = tonumber(of) == number and marks or ''
+                for _, level in ipairs(levels[at]) do
+                    if used * 100 >= limit * level and not is_noticed(marks, level, limit) then
+                        marks = note(name, period, number, level, limit, used, marks, now)
+                    end
+                end
+            end
+            last = last + width
+        end
+        at = fields + windows * width
+    end
+end
+--)lua"_lua

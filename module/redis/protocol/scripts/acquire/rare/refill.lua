@@ -1,0 +1,17 @@
+--R"lua(
+-- Refills a bucket, which had this debt at `time`, with `bucket.rate` for each us until `now`. A clock that went
+-- back gives no tokens; a time that is more than a minute ahead is that of a wrong clock. Adds `by`, which may be
+-- negative. Notes in values.fills how many ms the bucket may take to be full. Returns its time, its debt and the
+-- tokens that are left.
+return function(values, bucket, time, debt, now, by)
+    if not time or time - now > 60000000 then
+        time = now
+    elseif time < now then
+        debt, time = debt - (now - time) * bucket.rate, now
+        debt = debt > 0 and debt or 0
+    end
+    debt = math.max(0, math.min(debt + by, 9000000000000000))
+    values.fills = math.max(values.fills or 0, math.ceil(math.max(debt, bucket.empty) / bucket.rate / 1000))
+    return time, debt, math.floor((bucket.empty - debt) / bucket.token)
+end
+--)lua"_lua

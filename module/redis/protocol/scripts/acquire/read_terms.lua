@@ -1,0 +1,62 @@
+--R"lua(
+-- A part of the loop of acquire.lua: reads the terms of an id, which the next ids may share. Converts them to numbers, in
+-- place.
+
+known = ARGV[id]
+terms = known + 0
+cost, bans, first = ARGV[terms] + 0, ARGV[terms + 1] ~= '0', terms + 3
+if bans then
+    first = terms + 7
+end
+tables = ARGV[first - 1] + 0
+local at, window, has_bucket = first, 0, false
+keeps = false
+for _ = 1, tables do
+    local windows, width = ARGV[at] + 0, 2
+    ARGV[at] = windows
+    if windows < 0 then
+        windows, width = -windows, 3
+    end
+    if ARGV[at + 1] ~= '0' then
+        local days, noticed = tostring(ARGV[at + 1]):match('(%d+)(.*)')
+        if noticed ~= '' then
+            levels = levels or {}
+            levels[at] = {}
+            for level in noticed:gmatch('%d+') do
+                levels[at][#levels[at] + 1] = level + 0
+            end
+        end
+        ARGV[at + 1], keeps = days == '0' and days or days + 0, keeps or days ~= '0'
+    end
+    for argument = at + 2, at + 2 * windows, 2 do
+        local length = ARGV[argument + 1] + 0
+        ARGV[argument + 1], current[window + 2] = length, 0
+        if length >= 0 then
+            ARGV[argument] = ARGV[argument] + 0
+        end
+        if length > 0 then
+            current[window + 1] = (now - now % length) / length
+        elseif length < 0 then
+            local burst, token = ARGV[argument]:match('(%d+):(%d+)')
+            current[window + 1], has_bucket = false, true
+            current[window + 2] = {rate = -length, token = token + 0, empty = burst * token}
+        else
+            if not month then
+                month, month_ends = rare('month')(now)
+            end
+            current[window + 1] = month
+        end
+        window = window + 2
+    end
+    at = at + 2 + windows * (2 + width)
+end
+number1, is_shown = nil, false
+if tables == 1 and ARGV[first] == 2 and cost > 0 and not has_bucket then
+    limit1, limit2 = ARGV[first + 2], ARGV[first + 4]
+    number1, count1, number2, count2 = unpack(ARGV, first + 6, first + 9)
+    current1, current2 = current[1], current[3]
+    text1 = format(current1 < most_long and '%d' or '%.0f', current1)
+    text2 = format(current2 < most_long and '%d' or '%.0f', current2)
+    current[2], current[4] = text1, text2
+end
+--)lua"_lua

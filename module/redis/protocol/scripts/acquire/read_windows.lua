@@ -1,0 +1,124 @@
+--R"lua(
+-- A part of decide.lua: reads the windows of an id, and stores their current state after reply[start]. `granted` becomes
+-- how many requests fit; `left` is the number of units left in the fullest window, and `last` the index of the last number
+-- in the reply; `moves` is true if units of ended days belong to a history.
+
+local marker, at, window = key + tables, first, 0
+for t = 1, tables do
+    local windows, width = ARGV[at], 2
+    if windows < 0 then
+        windows, width = -windows, 3
+    end
+    local fields, value, values = at + 2 + 2 * windows, 1
+    local after = fields + windows * width
+    if wanted > 0 then
+        value = 3
+    end
+    if read then
+        values = read
+    elseif wanted > 0 then
+        values = pcall('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime, unpack(ARGV, fields, after - 1))
+    else
+        values = pcall('HMGET', KEYS[key + t], unpack(ARGV, fields, after - 1))
+    end
+    if values.err then
+        failure = values
+        break
+    end
+    found[t] = values
+    local applies = adjustments
+    if adjustments then
+        local report = ARGV[adjustments]
+        adjustments = adjustments + 1
+        if report ~= '0' then
+            marker = marker + 1
+            local applied = pcall('HMGET', KEYS[marker], kReportNumber)
+            if applied.err then
+                failure = applied
+                break
+            end
+            applies = (tonumber(applied[1]) or 0) < report + 0
+            values.report, values.marker = applies and report, marker
+        end
+    end
+    for argument = at + 2, fields - 1, 2 do
+        local room, number, units, before = ARGV[argument], values[value], tonumber(values[value + 1]) or 0, 0
+        local now_number, text, new, bucket, owed = current[window + 1], current[window + 2], false, nil, 0
+        if width == 3 then
+            before = tonumber(values[value + 2])
+            new = not before
+            before = before or 0
+        end
+        -- An earlier id usually had the same number. Then its text is compared, and not converted.
+        if number == text then
+            number = now_number
+        else
+            number = tonumber(number)
+            if not now_number then
+                bucket, before = text, 0
+            elseif number == now_number then
+                -- The most frequent terms store the text, which is not to be another program's.
+                if text == 0 then
+                    current[window + 2] = values[value]
+                end
+            else
+                -- A future window was counted before the clock went back (a failover). It is kept if it is at most one
+                -- minute or one window ahead. One that is further ahead was counted with a wrong clock.
+                local ahead, length = (number or -2) - now_number, ARGV[argument + 1]
+                if ahead ~= 1 and not (ahead > 1 and length > 0 and number * length - now <= 60000) then
+                    before = ahead == -1 and units or 0
+                    if length == 86400000 and ARGV[at + 1] ~= '0' then
+                        values.day = now_number
+                        if units > 0 then
+                            values.past, moves = {number, units}, true
+                        end
+                    end
+                    number, units = now_number, 0
+                end
+                new = true
+            end
+        end
+        if adjustments then
+            local adjusted = ARGV[adjustments] + 0
+            local by, by_before = ARGV[adjustments + 1] + 0, ARGV[adjustments + 2] + 0
+            adjustments = adjustments + 3
+            if bucket then
+                owed = applies and by or 0
+                values.adjusted = values.adjusted or owed ~= 0
+            elseif applies and (by ~= 0 or by_before ~= 0) then
+                adjust = adjust or rare('adjust')
+                local keeps_history = ARGV[argument + 1] == 86400000 and ARGV[at + 1] ~= '0'
+                units, before = adjust(values, keeps_history, width == 3, number, units, before,
+                                       adjusted, by, by_before)
+                moves = moves or values.past
+            end
+        end
+        if bucket then
+            refill = refill or rare('refill')
+            number, units, room = refill(values, bucket, number, units, reply[1], owed)
+            new = bucket.token
+        else
+            room = room - units
+        end
+        values[value] = new
+        window = window + 2
+        value = value + width
+        reply[last + 1], reply[last + 2] = number, units
+        if width == 3 then
+            local length = ARGV[argument + 1]
+            reply[last + 3] = before
+            local elapsed = now - number * length
+            local weighted = elapsed > 0 and before * (length - elapsed) / length or before
+            room = room - math.ceil(weighted)
+        end
+        last = last + width
+        if cost > 0 and room < granted * cost then
+            granted = room > 0 and (room - room % cost) / cost or 0
+        end
+        if room < left then
+            left = room
+        end
+    end
+    at = after
+end
+--)lua"_lua

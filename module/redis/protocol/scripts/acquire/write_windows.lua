@@ -1,0 +1,75 @@
+--R"lua(
+-- A part of decide.lua: adds what is taken, and writes the windows that this or an adjustment changed. Sets `failure` to
+-- Redis's error, if any.
+
+local at = first
+last = start
+for t = 1, tables do
+    local windows, width = ARGV[at], 2
+    if windows < 0 then
+        windows, width = -windows, 3
+    end
+    local values, field, new, n = found[t], at + 2 + 2 * windows, false, 0
+    local after = field + windows * width
+    local adjusted = adjustments and values.adjusted
+    if added > 0 or adjusted then
+        local name, done = KEYS[key + t]
+        if windows == 2 and width == 2 and wanted == 0 and not (values[1] or values[3]) then
+            -- The most frequent case: two fixed windows, of which only the counts change.
+            local units, of_longest = reply[last + 2] + added, reply[last + 4] + added
+            reply[last + 2], reply[last + 4] = units, of_longest
+            last = last + 4
+            done = pcall('HSET', name, ARGV[field + 1], units, ARGV[field + 3], of_longest)
+        else
+            changes = changes or {false, false, false, false, false, false, false, false}
+            local value = wanted > 0 and 3 or 1
+            for field_at = field, after - 1, width do
+                new = values[value]
+                local is_bucket = new and new ~= true
+                local units = reply[last + 2] + (is_bucket and added * new or added)
+                reply[last + 2] = units
+                if new then
+                    changes[n + 1], changes[n + 2] = ARGV[field_at], reply[last + 1]
+                    n = n + 2
+                end
+                changes[n + 1], changes[n + 2] = ARGV[field_at + 1], units
+                n = n + 2
+                if width == 3 and (new or adjusted) and not is_bucket then
+                    changes[n + 1], changes[n + 2] = ARGV[field_at + 2], reply[last + 3]
+                    n = n + 2
+                end
+                value = value + width
+                last = last + width
+            end
+            if lease > 0 then
+                if values[1] ~= node then
+                    if values[1] then
+                        changes[n + 1], changes[n + 2] = lease_field.kOfOther, values[2]
+                        n = n + 2
+                    end
+                    changes[n + 1], changes[n + 2] = lease_field.kNode, node
+                    n = n + 2
+                end
+                changes[n + 1], changes[n + 2] = lease_field.kTime, now
+                n = n + 2
+            end
+            done = pcall('HSET', name, unpack(changes, 1, n))
+        end
+        if type(done) == 'table' then
+            failure = done
+            break
+        end
+        if new or (adjustments and values.report) or (keeps and values.day) or values.fills then
+            expire = expire or rare('expire')
+            expire(name, values, at, windows, width, reply[last - width + 1], new, month, month_ends, now)
+            if digests and values.day and not name:find(':group', -6, true) then
+                enlist = enlist or rare('enlist')
+                enlist(digests, (values.day + 1 + ARGV[at + 1]) * 86400000, now)
+            end
+        end
+    else
+        last = last + windows * width
+    end
+    at = after
+end
+--)lua"_lua
