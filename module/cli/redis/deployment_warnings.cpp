@@ -29,14 +29,14 @@ InfoFields fields_of(std::string_view info) {
     return fields;
 }
 
-std::string_view field(const InfoFields& fields, std::string_view name) {
+std::string_view info_field(const InfoFields& fields, std::string_view name) {
     const auto found = fields.find(name);
     return found == fields.end() ? std::string_view() : found->second;
 }
 
-std::int64_t number_in(const InfoFields& fields, std::string_view name) {
+std::int64_t info_number(const InfoFields& fields, std::string_view name) {
     constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-    return parse_whole_number(field(fields, name), 0, kMost).value_or(0);
+    return parse_whole_number(info_field(fields, name), 0, kMost).value_or(0);
 }
 
 /// Whether the last snapshot contains the data of at least five minutes ago. When a server starts,
@@ -44,10 +44,10 @@ std::int64_t number_in(const InfoFields& fields, std::string_view name) {
 bool has_recent_snapshot(const InfoFields& fields) {
     constexpr std::int64_t kRecent = 300;
     constexpr std::int64_t kMicroseconds = 1'000'000;
-    const auto now = number_in(fields, "server_time_usec") / kMicroseconds;
-    const auto saved = number_in(fields, "rdb_last_save_time");
-    const auto started = now - number_in(fields, "uptime_in_seconds");
-    return field(fields, "rdb_last_bgsave_status") == "ok" && saved > started + 1 &&
+    const auto now = info_number(fields, "server_time_usec") / kMicroseconds;
+    const auto saved = info_number(fields, "rdb_last_save_time");
+    const auto started = now - info_number(fields, "uptime_in_seconds");
+    return info_field(fields, "rdb_last_bgsave_status") == "ok" && saved > started + 1 &&
            now - saved <= kRecent;
 }
 
@@ -99,15 +99,15 @@ std::set<std::string> prefixes_with_tables(RedisSession& session) {
 std::vector<Danger> dangers_in(std::string_view info) {
     const auto fields = fields_of(info);
     std::vector<Danger> dangers;
-    if (field(fields, "aof_enabled") == "0" &&
-        field(fields, "rdb_changes_since_last_save") != "0" && !has_recent_snapshot(fields)) {
+    if (info_field(fields, "aof_enabled") == "0" &&
+        info_field(fields, "rdb_changes_since_last_save") != "0" && !has_recent_snapshot(fields)) {
         dangers.push_back(
             {"persistence",
              "loses keys when it ends: appendonly is off, and it has written no snapshot within "
              "the last 5 minutes: set appendonly yes"});
     }
-    const auto policy = field(fields, "maxmemory_policy");
-    if (!policy.empty() && policy != "noeviction" && number_in(fields, "maxmemory") > 0) {
+    const auto policy = info_field(fields, "maxmemory_policy");
+    if (!policy.empty() && policy != "noeviction" && info_number(fields, "maxmemory") > 0) {
         dangers.push_back(
             {"eviction", "evicts keys or counts when its memory is full: maxmemory-policy is " +
                              std::string(policy) + ": set maxmemory-policy noeviction"});
@@ -117,7 +117,7 @@ std::vector<Danger> dangers_in(std::string_view info) {
 
 std::chrono::milliseconds time_in(std::string_view info) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::microseconds(number_in(fields_of(info), "server_time_usec")));
+        std::chrono::microseconds(info_number(fields_of(info), "server_time_usec")));
 }
 
 void warn_of_dangers(RedisSession& session) {

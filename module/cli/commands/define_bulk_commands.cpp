@@ -1,0 +1,45 @@
+#include "module/cli/commands/command_builder.hpp"
+#include "module/cli/commands/command_definitions.hpp"
+#include "module/cli/commands/commands.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+constexpr std::string_view kImportFilesNote =
+    "A line is an object as `tollgate export keys` prints it, or has `id`, `plan` and `token` or "
+    "`digest` (the SHA-256 of the key), and optionally `name`, `limits`, `state`, `created`, "
+    "`expires`, `scopes`, `meta`, `from`, `prefix` and `group`. An id that exists is not "
+    "changed: if its keys and values are those of the line, it is unchanged, otherwise the line "
+    "is refused. After an interruption, run the command again.";
+
+constexpr std::string_view kExportUsageNote =
+    "A line has the id, the plan table, the day and the units: id,table,day,units. --json prints "
+    "JSON lines. Days are those of plan tables with `history`. Ids are in the order of their "
+    "creation; then follow those that were revoked, and then subjects, which have no key. "
+    "Units of a day may still change shortly after its end, when nodes return leases and report "
+    "what they granted while Redis was unreachable.";
+
+}  // namespace
+
+void define_import(CLI::App& app, CommandLine& line) {
+    CLI::App& import = add_redis_command(
+        app, "import", "Import ids and their keys from files of JSON lines", line, import_files);
+    import.add_option("FILE", line.files, "File of JSON lines; - is standard input")->required();
+    add_force_option(import, line);
+    add_note(import, kImportFilesNote);
+}
+
+void define_export(CLI::App& app, CommandLine& line) {
+    CLI::App& exported = add_group(app, "export", "Export data");
+    add_redis_command(exported, "keys", "Print all ids and their keys as JSON lines", line,
+                      export_keys);
+    CLI::App& days =
+        add_redis_command(exported, "usage", "Print what each id was granted in each day, as CSV",
+                          line, export_usage);
+    days.add_option("--from", line.from, "First day (UTC); by default the earliest");
+    days.add_option("--to", line.to, "Last day (UTC); by default yesterday");
+    add_note(days, kExportUsageNote);
+}
+
+}  // namespace tollgate::cli
