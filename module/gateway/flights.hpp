@@ -2,28 +2,18 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "module/gateway/engine_context.hpp"
+#include "module/gateway/node_flights.hpp"
 #include "module/gateway/wait_list.hpp"
 #include "module/quota/table_quota.hpp"
 #include "module/redis/protocol/flight_call.hpp"
-#include "module/store/flight_records.hpp"
 
 namespace tollgate::gateway {
-
-/// What a request that needs a place gets.
-enum class FlightAnswer : std::uint8_t {
-    kAsk,          ///< no answer yet: Redis has to be asked
-    kEntered,      ///< a place; Flights::leave gives it back
-    kFull,         ///< none: the limit is reached
-    kUnavailable,  ///< none: Redis is unreachable
-    kNoRoom,       ///< none: the zone has no room to count the request
-};
 
 /// Waits for a place. May be destroyed at any time; no callback follows.
 class FlightWaiter : public WaitLink<FlightWaiter> {
@@ -38,12 +28,9 @@ class FlightWaiter : public WaitLink<FlightWaiter> {
 /// id in Redis, for all of its workers, and counts its requests in the zone. A request that finds a
 /// free place needs no call of Redis. The node renews its places while it has requests, and returns
 /// those that were not used for a second. Places of a node that dies are free again after
-/// kPlacesLast; those of a worker that dies as soon as another worker looks.
+/// NodeFlights::kPlacesLast; those of a worker that dies as soon as another worker looks.
 class Flights : private Pinned {
   public:
-    /// How long places are a node's own after the call that renewed them.
-    static constexpr std::chrono::milliseconds kPlacesLast{10'000};
-
     /// The context must outlive it.
     explicit Flights(EngineContext& context);
 
@@ -58,7 +45,7 @@ class Flights : private Pinned {
     /// A request that has entered has ended.
     void leave(const FlightKey& key) noexcept;
     /// The requests of this node in flight, and the places of the others when Redis last answered.
-    std::int64_t in_flight(const FlightKey& key) const;
+    std::int64_t in_flight(const FlightKey& key) const { return node_.in_flight(key); }
 
     /// Another node refuses requests of this id. Returns the places that no request uses.
     void recall(std::string_view id) noexcept;
@@ -83,41 +70,30 @@ class Flights : private Pinned {
     };
     using Entries = std::unordered_map<FlightKey, Entry, KeyHash>;
 
-    /// How the node asks Redis for places.
-    struct Ask {
-        std::int64_t limit = 0;
-        std::int64_t places = 0;
-        std::int64_t version = 0;  ///< see redis::PlacesWanted
-        bool is_return() const { return version != 0; }
-    };
-
     Entry& entry_of(std::string_view id, const FlightKey& key, const TableQuota& quota);
     void call_for_waiters(const FlightKey& key, Entry& entry);
     void return_unused(const FlightKey& key, std::string_view id, std::string_view table,
                        bool at_once);
     void return_if_exiting(const FlightKey& key) noexcept;
-    void send(const FlightKey& key, std::string_view id, std::string_view table, const Ask& ask);
-    void call(const FlightKey& key, Entry& entry, const Ask& ask);
+    void send(const FlightKey& key, std::string_view id, std::string_view table,
+              const FlightAsk& ask);
+    void call(const FlightKey& key, Entry& entry, const FlightAsk& ask);
     void on_pause_end() noexcept;
-    void on_places(const FlightKey& key, const Ask& ask, ExactSteadyTime sent,
+    void on_places(const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent,
                    const redis::PlacesGiven& given);
-    void answer(const FlightKey& key, Entry& entry, bool is_full, bool may_recall,
-                std::optional<std::int64_t> taken);
-    void note_full(const FlightKey& key);
-    void on_failure(const FlightKey& key, const Ask& ask) noexcept;
+    void answer(const FlightKey& key, Entry& entry, const NodeFlights::Change& change,
+                bool may_recall);
+    void on_failure(const FlightKey& key, const FlightAsk& ask) noexcept;
     void on_timer() noexcept;
     bool visit(const FlightKey& key, Entry& entry);
     std::vector<FlightKey> keys() const;
 
     EngineContext& context_;
+    NodeFlights node_;
     Entries entries_;
     bool is_waiting_ = false;  ///< the timer runs
     std::unique_ptr<Timer> timer_;
     std::unique_ptr<Timer> pause_;
 };
-
-/// Frees what ended workers have left of their requests, and records of which nobody has places any
-/// more.
-void sweep_flights(Zone& zone, const WorkerProcess& worker, SteadyTime now);
 
 }  // namespace tollgate::gateway

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "module/gateway/engine_context.hpp"
+#include "module/redis/protocol/flight_call.hpp"
+#include "module/store/flight_records.hpp"
+
+namespace tollgate::gateway {
+
+/// What a request that needs a place gets.
+enum class FlightAnswer : std::uint8_t {
+    kAsk,          ///< no answer yet: Redis has to be asked
+    kEntered,      ///< a place; Flights::leave gives it back
+    kFull,         ///< none: the limit is reached
+    kUnavailable,  ///< none: Redis is unreachable
+    kNoRoom,       ///< none: the zone has no room to count the request
+};
+
+/// How the node asks Redis for places.
+struct FlightAsk {
+    std::int64_t limit = 0;
+    std::int64_t places = 0;
+    std::int64_t version = 0;  ///< see redis::PlacesWanted
+    bool is_return() const { return version != 0; }
+};
+
+/// The places of this node and its requests in flight, which all workers count in the zone: which
+/// requests they serve, and which of them the node renews or returns.
+class NodeFlights {
+  public:
+    /// How long places are a node's own after the call that renewed them.
+    static constexpr std::chrono::milliseconds kPlacesLast{10'000};
+
+    /// The context must outlive it.
+    explicit NodeFlights(EngineContext& context) : context_(context) {}
+
+    /// Takes a place for a request, or refuses it; kAsk: only Redis can tell. `others_wait`:
+    /// requests that came before wait for the next place.
+    FlightAnswer enter(const FlightKey& key, std::int64_t limit, bool others_wait);
+    /// The same while Redis is unreachable: see Flights::enter_alone.
+    FlightAnswer enter_alone(const FlightKey& key, std::int64_t limit, bool without_limit);
+    /// A request that has entered has ended.
+    void leave(const FlightKey& key) noexcept;
+    /// The requests of this node in flight, and the places of the others when Redis last answered.
+    std::int64_t in_flight(const FlightKey& key) const;
+
+    /// The places that the node asks Redis for now, with those for `waiters` more requests.
+    FlightAsk ask_for(const FlightKey& key, std::int64_t limit, std::int64_t waiters);
+    /// What a reply changes.
+    struct Change {
+        /// How many of the waiters have got a place; nothing: the zone has no room.
+        std::optional<std::int64_t> taken;
+        /// The limit is reached.
+        bool is_full;
+    };
+    /// Applies a reply to a call that was sent then, for so many waiters.
+    Change apply(const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent,
+                 const redis::PlacesGiven& given, std::int64_t waiters);
+    /// Redis has no place left: it is not asked again for a moment.
+    void note_full(const FlightKey& key);
+
+    /// Gives up the places that no request has used for a while; `at_once`: those that none uses
+    /// now. Returns how Redis is told; nothing if there are none.
+    std::optional<FlightAsk> return_unused(const FlightKey& key, bool at_once);
+    /// What happens to the places that are left.
+    struct Upkeep {
+        bool is_over = false;                ///< nothing is left: nobody needs the key any more
+        std::optional<FlightAsk> renewal{};  ///< how Redis is asked to renew them, if it is time
+    };
+    /// Decides that. `is_calling`: places are asked for now. `is_idle`: nor does a request wait.
+    Upkeep keep_up(const FlightKey& key, std::int64_t limit, bool is_calling, bool is_idle);
+
+  private:
+    EngineContext& context_;
+};
+
+/// Frees what ended workers have left of their requests, and records of which nobody has places any
+/// more.
+void sweep_flights(Zone& zone, const WorkerProcess& worker, SteadyTime now);
+
+}  // namespace tollgate::gateway
