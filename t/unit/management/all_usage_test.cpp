@@ -17,7 +17,7 @@ namespace tollgate::management {
 namespace {
 
 /// Ids that exist and were revoked, each with one field of its hash `history` or `ban`.
-class ManyIds final : public Database {
+class ManyIds final : public ReplyingDatabase {
   public:
     using Lists = std::map<std::string, std::vector<std::string>>;
 
@@ -27,24 +27,9 @@ class ManyIds final : public Database {
     int commands = 0;
     bool is_cluster = false;
 
-    void execute(std::vector<Transaction> transactions, Done done) override {
-        std::vector<Replies> replies;
-        for (const Transaction& transaction : transactions) {
-            auto& values = replies.emplace_back().emplace();
-            for (const auto& command : transaction.commands) {
-                ++commands;
-                values.push_back(reply_to(command));
-            }
-        }
-        done(std::move(replies));
-    }
-    void wait(std::chrono::milliseconds /*time*/, Done done) override {
-        done(std::vector<Replies>{});
-    }
     bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
         return !is_cluster;
     }
-    Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
 
   private:
     static std::string id_in(const std::string& key) {
@@ -52,7 +37,8 @@ class ManyIds final : public Database {
         return key.substr(begin, key.find('}') - begin);
     }
 
-    redis::Value reply_to(const redis::Command& command) {
+    redis::Value reply_to(const redis::Command& command) override {
+        ++commands;
         const auto& name = command.front();
         if (name == "TIME") {
             return array_of({"1000", "0"});

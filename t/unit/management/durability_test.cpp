@@ -14,30 +14,18 @@ namespace tollgate::management {
 namespace {
 
 /// A Redis without keys. Its acknowledgements are given; the last one is repeated.
-class FailingOver final : public Database {
+class FailingOver final : public ReplyingDatabase {
   public:
     explicit FailingOver(std::vector<Durability> acknowledgements)
         : acknowledgements_(std::move(acknowledgements)) {}
 
-    void execute(std::vector<Transaction> transactions, Done done) override {
-        std::vector<Replies> replies;
-        replies.reserve(transactions.size());
-        for (const auto& transaction : transactions) {
-            replies.emplace_back(std::vector<redis::Value>(transaction.commands.size()));
-        }
-        done(std::move(replies));
-    }
-    void wait(std::chrono::milliseconds /*time*/, Done done) override {
-        done(std::vector<Replies>{});
-    }
-    bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
-        return true;
-    }
     Task<Durability> acknowledge() override {
         co_return acknowledgements_[std::min(next_++, acknowledgements_.size() - 1)];
     }
 
   private:
+    redis::Value reply_to(const redis::Command& /*command*/) override { return {}; }
+
     std::vector<Durability> acknowledgements_;
     std::size_t next_ = 0;
 };
@@ -104,31 +92,17 @@ TEST(KeyOperationAfterAFailover, AKeyThatIsGoneIsNotReplaced) {
 /// The set of an id may be on another master than its keys, and keep its removal.
 TEST(KeyOperationAfterAFailover, ARevocationEndsItsKeysAgain) {
     const auto keys = GivenReplies::keys();
-    class Recording final : public Database {
+    class Recording final : public ReplyingDatabase {
       public:
-        void execute(std::vector<Transaction> transactions, Done done) override {
-            std::vector<Replies> replies;
-            for (const auto& transaction : transactions) {
-                auto& values = replies.emplace_back().emplace();
-                for (const auto& command : transaction.commands) {
-                    values.push_back(reply_to(command));
-                }
-            }
-            done(std::move(replies));
-        }
-        void wait(std::chrono::milliseconds /*time*/, Done done) override {
-            done(std::vector<Replies>{});
-        }
         bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
             return false;
         }
-        Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
 
         bool has_set = true;
         bool has_key = true;
 
       private:
-        redis::Value reply_to(const redis::Command& command) {
+        redis::Value reply_to(const redis::Command& command) override {
             if (command.front() == "TIME") {
                 return array_of({"1000", "0"});
             }

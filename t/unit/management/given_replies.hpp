@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "module/management/database.hpp"
+#include "t/unit/management/replying_database.hpp"
 
 namespace tollgate::management {
 
@@ -43,7 +43,7 @@ inline redis::Value value_of(std::int64_t integer) {
 
 /// A Redis that answers each command with a given reply, whatever the command asks for. It executes
 /// no transaction with conditions or names: all that change a key have them.
-class GivenReplies final : public Database {
+class GivenReplies final : public ReplyingDatabase {
   public:
     /// Replies by the name of the command and the kind of its key, such as `HGETALL quota`, `ZRANGE
     /// ids` and `TIME`. Of several replies each answers one command, and the last one all further
@@ -56,32 +56,21 @@ class GivenReplies final : public Database {
     explicit GivenReplies(Given given) : given_(std::move(given)) {}
 
     void execute(std::vector<Transaction> transactions, Done done) override {
-        std::vector<Replies> replies;
-        for (const Transaction& transaction : transactions) {
-            if (!transaction.conditions.empty() || !transaction.names.empty()) {
-                const OperationError error(Reason::kUnavailable, "changes are not executed");
-                done(std::make_exception_ptr(error));
-                return;
-            }
-            auto& values = replies.emplace_back().emplace();
-            for (const auto& command : transaction.commands) {
-                values.push_back(reply_to(command));
-            }
+        const bool changes = std::ranges::any_of(transactions, [](const Transaction& transaction) {
+            return !transaction.conditions.empty() || !transaction.names.empty();
+        });
+        if (changes) {
+            const OperationError error(Reason::kUnavailable, "changes are not executed");
+            done(std::make_exception_ptr(error));
+            return;
         }
-        done(std::move(replies));
+        ReplyingDatabase::execute(std::move(transactions), std::move(done));
     }
-    void wait(std::chrono::milliseconds /*time*/, Done done) override {
-        done(std::vector<Replies>{});
-    }
-    bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
-        return true;
-    }
-    Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
 
   private:
     static constexpr std::string_view kPrefix = "t:";
 
-    redis::Value reply_to(const redis::Command& command) {
+    redis::Value reply_to(const redis::Command& command) override {
         std::string name = command.front();
         if (command.size() > 1) {
             auto kind = std::string_view(command[1]).substr(kPrefix.size());

@@ -8,31 +8,14 @@
 #include <functional>
 #include <set>
 
+#include "t/unit/management/replying_database.hpp"
+
 namespace tollgate::management {
 namespace {
 
 /// The list of all ids. Ids have no keys.
-class ListOfIds final : public Database {
+class ListOfIds final : public ReplyingDatabase {
   public:
-    void execute(std::vector<Transaction> transactions, Done done) override {
-        std::vector<Replies> replies;
-        for (const Transaction& transaction : transactions) {
-            ++commands;
-            if (before_command) {
-                before_command();
-            }
-            replies.emplace_back().emplace().push_back(reply_to(transaction.commands.front()));
-        }
-        done(std::move(replies));
-    }
-    void wait(std::chrono::milliseconds /*time*/, Done done) override {
-        done(std::vector<Replies>{});
-    }
-    bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
-        return true;
-    }
-    Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
-
     void add(double created, const std::string& id) {
         remove(id);
         places.insert({created, id});
@@ -46,7 +29,11 @@ class ListOfIds final : public Database {
     int commands = 0;
 
   private:
-    redis::Value reply_to(const redis::Command& command) const {
+    redis::Value reply_to(const redis::Command& command) override {
+        ++commands;
+        if (before_command) {
+            before_command();
+        }
         using Kind = redis::Value::Kind;
         redis::Value value;
         if (command[0] == "ZCARD") {
