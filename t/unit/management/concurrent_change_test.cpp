@@ -18,6 +18,7 @@
 #include "module/management/key_operation.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/operations.hpp"
+#include "t/unit/management/issue.hpp"
 #include "t/unit/management/memory_database.hpp"
 
 namespace tollgate::management {
@@ -35,7 +36,7 @@ class ConcurrentChangeTest : public testing::TestWithParam<bool> {
 
     ConcurrentChangeTest() {
         database_.is_cluster = GetParam();
-        issue();
+        issue_first();
         rotate("second", 1h)();
         start_ = database_.data;
     }
@@ -45,15 +46,12 @@ class ConcurrentChangeTest : public testing::TestWithParam<bool> {
             database_, keys_, {.actor = "a", .action = "x", .id = "acme"}, std::move(condition)};
     }
 
-    void issue() {
-        KeyRecord record;
-        record.id = "acme";
-        record.plan = "free";
-        record.name = "old";
-        auto operation = new_operation();
-        StoredKey key{.digest = "first", .record = record};
-        run_to_end(operation.create(std::move(key)));
-        run_to_end(operation.confirm("first", "acme"));
+    void issue_first() {
+        StoredKey key{.digest = "first"};
+        key.record.id = "acme";
+        key.record.plan = "free";
+        key.record.name = "old";
+        issue(database_, std::move(key));
     }
 
     Operate rotate(std::string digest, std::chrono::seconds overlap) {

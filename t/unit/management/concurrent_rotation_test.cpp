@@ -10,6 +10,7 @@
 
 #include "module/management/key_operation.hpp"
 #include "module/management/key_reader.hpp"
+#include "t/unit/management/issue.hpp"
 #include "t/unit/management/memory_database.hpp"
 
 namespace tollgate::management {
@@ -21,13 +22,7 @@ using namespace std::chrono_literals;
 class ConcurrentRotationTest : public testing::TestWithParam<int> {
   protected:
     ConcurrentRotationTest() {
-        KeyRecord record;
-        record.id = "acme";
-        record.plan = "free";
-        auto operation = new_operation();
-        StoredKey key{.digest = "first", .record = record};
-        run_to_end(operation.create(std::move(key)));
-        run_to_end(operation.confirm("first", "acme"));
+        issue(database_, "acme", "first");
         database_.calls_before = GetParam();
         database_.before_call = [this] {
             auto rotation = new_operation();

@@ -10,6 +10,7 @@
 #include "module/management/key_operation.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/operations.hpp"
+#include "t/unit/management/issue.hpp"
 #include "t/unit/management/memory_database.hpp"
 
 namespace tollgate::management {
@@ -23,13 +24,7 @@ class ConditionalOperationTest : public testing::Test {
     using Operate = std::function<Task<void>(KeyOperation&)>;
 
     ConditionalOperationTest() {
-        KeyRecord record;
-        record.id = "acme";
-        record.plan = "free";
-        auto operation = unconditional();
-        StoredKey key{.digest = "first", .record = record};
-        run_to_end(operation.create(std::move(key)));
-        run_to_end(operation.confirm("first", "acme"));
+        issue(database_, "acme", "first");
         version_ = version_of(stored());
     }
 

@@ -14,6 +14,7 @@
 
 #include "module/management/key_operation.hpp"
 #include "module/management/key_search.hpp"
+#include "t/unit/management/issue.hpp"
 #include "t/unit/management/memory_database.hpp"
 
 namespace tollgate::management {
@@ -38,10 +39,7 @@ class KeyIndexTest : public testing::Test {
         key.record.id = id;
         key.record.name = name;
         key.record.plan = "p";
-        auto creation = operation();
-        run_to_end(creation.create(std::move(key)));
-        std::string digest = "d" + id;
-        run_to_end(creation.confirm(std::move(digest), id));
+        issue(database_, std::move(key));
     }
     void update(const std::string& id, std::function<void(KeyRecord&)> change) {
         auto update = operation();

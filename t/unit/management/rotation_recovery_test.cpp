@@ -10,6 +10,7 @@
 #include "module/management/admin/admin_api.hpp"
 #include "module/management/key_operation.hpp"
 #include "module/management/key_reader.hpp"
+#include "t/unit/management/issue.hpp"
 #include "t/unit/management/memory_database.hpp"
 
 namespace tollgate::management {
@@ -20,13 +21,7 @@ class RotationRecoveryTest : public testing::TestWithParam<std::string> {
   protected:
     RotationRecoveryTest() {
         for (const auto* id : {"portal", "acme"}) {
-            KeyRecord record;
-            record.id = id;
-            record.plan = "free";
-            KeyOperation operation(database_, keys_, {.actor = "a", .action = "x", .id = id});
-            StoredKey key{.digest = std::string("of ") + id, .record = record};
-            run_to_end(operation.create(std::move(key)));
-            run_to_end(operation.confirm(std::string("of ") + id, id));
+            issue(database_, id, std::string("of ") + id);
         }
         database_.data.hashes["t:used:{portal}"]["of portal"] = "960";
         lost_ = hex(sha256(new_key(rotate())));
