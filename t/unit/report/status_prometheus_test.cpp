@@ -9,6 +9,8 @@
 #include <sstream>
 #include <vector>
 
+#include "t/unit/report/counted_redis.hpp"
+
 namespace tollgate {
 namespace {
 
@@ -164,39 +166,9 @@ TEST(StatusPrometheus, ShowsNoGaugesOfARemovedRedis) {
 TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     auto status = full_status();
     status.redis[1].master = "[::1]:6379";
-    auto& counts = status.redis[1].counts;
-    counts["commands.acquire"].add(1);
-    counts["commands.lookup"].add(2);
-    counts["errors"].add(3);
-    counts["reconnects"].add(4);
-    counts["tls_handshakes"].add(21);
-    counts["tls_resumed"].add(22);
-    counts["breaker_opened"].add(5);
-    counts["failovers"].add(23);
-    counts["redirections"].add(24);
-    status.redis[1].nodes = 25;
     status.redis[1].masters = {{"10.0.0.1:7000", 16000, true}};
     status.redis[1].map_age = std::chrono::seconds(7);
-    status.redis[1].workers.breaker_open.start(1, 77);
-    status.redis[1].workers.breaker_open.insert(1, 77);
-    status.redis[1].workers.subscribed.start(0, 76);
-    status.redis[1].workers.subscribed.insert(0, 76);
-    status.redis[1].workers.subscribed.start(1, 77);
-    status.redis[1].workers.subscribed.insert(1, 77);
-    counts["key_cache_lookups.hit"].add(6);
-    counts["key_cache_lookups.negative_hit"].add(7);
-    counts["key_cache_lookups.miss"].add(8);
-    counts["retiring_key_uses"].add(26);
-    counts["quota_decisions.redis"].add(9);
-    counts["quota_decisions.lease"].add(10);
-    counts["quota_decisions.refusal"].add(11);
-    counts["quota_decisions.alone"].add(12);
-    counts.note_lease(13);
-    counts["lease_units.spent"].add(14);
-    counts["lease_units.returned"].add(15);
-    counts["lease_units.lost"].add(16);
-    counts["owed_units.noted"].add(17);
-    counts["owed_units.settled"].add(18);
+    count_each(status.redis[1]);
     std::vector<std::string> shown;
     const std::string label = R"(redis="second")";
     for (const auto& line : lines_of(status, "tollgate_")) {
@@ -208,6 +180,7 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
     EXPECT_EQ(shown,
               (std::vector<std::string>{R"(redis_commands_total,command="acquire"} 1)",
                                         R"(redis_commands_total,command="lookup"} 2)",
+                                        R"(redis_commands_total,command="flight"} 31)",
                                         "redis_errors_total} 3",
                                         "redis_reconnects_total} 4",
                                         "redis_redirections_total} 24",
@@ -223,14 +196,21 @@ TEST(StatusPrometheus, ShowsEveryCounterOfARedis) {
                                         R"(redis_quota_decisions_total,by="lease"} 10)",
                                         R"(redis_quota_decisions_total,by="refusal"} 11)",
                                         R"(redis_quota_decisions_total,by="alone"} 12)",
-                                        "redis_leases_total} 1",
-                                        R"(redis_lease_units_total,event="granted"} 13)",
-                                        R"(redis_lease_units_total,event="spent"} 14)",
-                                        R"(redis_lease_units_total,event="returned"} 15)",
-                                        R"(redis_lease_units_total,event="lost"} 16)",
-                                        R"(redis_owed_units_total,event="noted"} 17)",
-                                        R"(redis_owed_units_total,event="settled"} 18)",
+                                        "redis_leases_total} 2",
+                                        "redis_leases_recalled_total} 27",
+                                        R"(redis_lease_units_total,event="granted"} 14)",
+                                        R"(redis_lease_units_total,event="spent"} 15)",
+                                        R"(redis_lease_units_total,event="returned"} 16)",
+                                        R"(redis_lease_units_total,event="lost"} 17)",
+                                        R"(redis_flights_total,event="entered"} 32)",
+                                        R"(redis_flights_total,event="refused"} 33)",
+                                        R"(redis_cost_units_total,event="reserved"} 28)",
+                                        R"(redis_cost_units_total,event="settled"} 29)",
+                                        R"(redis_owed_units_total,event="noted"} 18)",
+                                        R"(redis_owed_units_total,event="settled"} 19)",
+                                        R"(redis_owed_units_total,event="lapsed"} 20)",
                                         "redis_nodes} 25",
+                                        "redis_in_flight} 30",
                                         "redis_breaker_open_workers} 1",
                                         "redis_subscribed_workers} 2",
                                         R"(redis_master_info,address="[::1]:6379"} 1)",
