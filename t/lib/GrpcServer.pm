@@ -5,36 +5,22 @@ package GrpcServer;
 #   my $server = GrpcServer->start;
 #   $server->port
 #
-# It serves one connection after the other, until the object is destroyed. It reads no header fields.
+# It reads no header fields. See TcpService.
 
 use strict;
 use warnings;
-use IO::Socket::INET;
-use TestProcess;
+use parent 'TcpService';
 
 my %number = (DATA => 0, HEADERS => 1, SETTINGS => 4, PING => 6);
 
-sub start {
-    my ($class) = @_;
-    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8) or die "listen: $!\n";
-    my $process = TestProcess->start('gRPC server', sub {
-        while (my $connection = $listener->accept) {
-            eval { _serve($connection) };
-        }
-    });
-    return bless { port => $listener->sockport, process => $process }, $class;
-}
-
-sub port { $_[0]{port} }
-
-sub _serve {
+sub serve {
     my ($connection) = @_;
-    _take($connection, length "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    TcpService::take($connection, length "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     my %messages;
     _send($connection, 'SETTINGS', 0, 0, '');
     while (1) {
-        my ($high, $low, $type, $flags, $stream) = unpack 'Cn CCN', _take($connection, 9);
-        my $body = _take($connection, $high << 16 | $low);
+        my ($high, $low, $type, $flags, $stream) = unpack 'Cn CCN', TcpService::take($connection, 9);
+        my $body = TcpService::take($connection, $high << 16 | $low);
         _send($connection, 'SETTINGS', 1, 0, '') if $type == $number{SETTINGS} && !($flags & 1);
         _send($connection, 'PING', 1, 0, $body) if $type == $number{PING} && !($flags & 1);
         $messages{$stream} .= $body if $type == $number{DATA};
@@ -55,15 +41,6 @@ sub _send {
         my $n = $connection->syswrite($frame) // die "write: $!\n";
         substr $frame, 0, $n, '';
     }
-}
-
-sub _take {
-    my ($connection, $length) = @_;
-    my $bytes = '';
-    while (length $bytes < $length) {
-        $connection->sysread($bytes, $length - length $bytes, length $bytes) or die "the client leaves\n";
-    }
-    return $bytes;
 }
 
 1;

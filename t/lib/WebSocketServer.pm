@@ -9,40 +9,21 @@ package WebSocketServer;
 #   $socket->{fields}                                # of the response, as text
 #   $socket->echo('hello')                           # sends a text message and returns the next one
 #
-# The service answers 200 to a request that is not a handshake. Its first message is the X-Key-Id of the handshake.
+# The service answers 200 to a request that is not a handshake. Its first message is the X-Key-Id of the handshake. See
+# TcpService.
 
 use strict;
 use warnings;
 use Digest::SHA qw(sha1_base64);
 use Http;
-use IO::Socket::INET;
-use POSIX ();
-use TestProcess;
-
-sub start {
-    my ($class) = @_;
-    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8) or die "listen: $!\n";
-    my $process = TestProcess->start('WebSocket server', sub {
-        local $SIG{CHLD} = 'IGNORE';
-        while (my $connection = $listener->accept) {
-            # Each connection has its own process, which ends when the client disconnects.
-            next if fork // die "fork: $!\n";
-            close $listener;
-            eval { _serve($connection) };
-            POSIX::_exit(0);
-        }
-    });
-    return bless { port => $listener->sockport, process => $process }, $class;
-}
-
-sub port { $_[0]{port} }
+use parent 'TcpService';
 
 sub _accept_of { return sha1_base64("$_[0]258EAFA5-E914-47DA-95CA-C5AB0DC85B11") . '=' }
 
-sub _serve {
+sub serve {
     my ($connection) = @_;
     my $head = '';
-    $head .= _take($connection, 1) until $head =~ /\r\n\r\n\z/;
+    $head .= TcpService::take($connection, 1) until $head =~ /\r\n\r\n\z/;
     my ($key) = $head =~ /^Sec-WebSocket-Key: (\S+)/mi;
     if (!$key || $head !~ /^Upgrade: websocket/mi || $head !~ /^Connection: upgrade/mi) {
         $connection->syswrite("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -53,7 +34,7 @@ sub _serve {
     my ($id) = $head =~ /^X-Key-Id: (.*?)\r$/mi;
     $connection->syswrite(_frame($id // ''));
     while (1) {
-        $connection->syswrite(_frame(_message(sub { _take($connection, $_[0]) })));
+        $connection->syswrite(_frame(_message(sub { TcpService::take($connection, $_[0]) })));
     }
 }
 
@@ -85,15 +66,6 @@ sub _message {
     my $mask = $length & 0x80 ? $take->(4) : "\0\0\0\0";
     my $text = $take->($length & 0x7f);
     return $text ^ substr $mask x length $text, 0, length $text;
-}
-
-sub _take {
-    my ($connection, $length) = @_;
-    my $bytes = '';
-    while (length $bytes < $length) {
-        $connection->sysread($bytes, $length - length $bytes, length $bytes) or die "the client leaves\n";
-    }
-    return $bytes;
 }
 
 package WebSocketServer::Socket;
