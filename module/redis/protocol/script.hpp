@@ -17,8 +17,8 @@ struct Script {
     std::string sha1;  ///< in hexadecimal, for EVALSHA
 };
 
-/// Makes a script. Each `$NAME` in the text, as listed in `names`, becomes a Lua string with the
-/// name of a field: see schema.hpp.
+/// Makes a script. Each of `names` in the text, such as `kBanKey`, becomes a Lua string with its
+/// value: see schema.hpp.
 Script make_script(std::string_view text,
                    std::initializer_list<std::pair<std::string_view, std::string_view>> names = {});
 

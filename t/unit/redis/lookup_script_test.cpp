@@ -1,5 +1,7 @@
 // The script of a look-up.
 
+#include <regex>
+
 #include "module/redis/protocol/lookup.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "t/unit/redis/acquire_script.hpp"
@@ -7,9 +9,11 @@
 namespace tollgate::redis {
 namespace {
 
-TEST(Scripts, NameEachField) {
+TEST(Scripts, HaveAValueForEachName) {
+    const std::regex name(R"(\$|\bk[A-Z]|\binsert\(')");
     for (const Script* script : {&acquire_script(), &lookup_script()}) {
-        EXPECT_EQ(script->text.find('$'), std::string::npos);
+        std::smatch found;
+        EXPECT_FALSE(std::regex_search(script->text, found, name)) << found.str();
     }
 }
 
