@@ -36,6 +36,7 @@ struct KnownKey {
     Slice slice;
     RecentRefusal refusal;
     bool is_watched = false;  ///< see Slices
+    bool is_plain = false;    ///< Redis had to decide the last request: see tollgate::is_plain
     /// The record of the group, if the quotas are those of the key and its group; otherwise
     /// nullptr. Then `checked` is that of the record that was looked up first.
     std::shared_ptr<const KeyRecord> group{};

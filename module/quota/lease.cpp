@@ -108,8 +108,8 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
     return units >= kLeastRequests * cost ? units : 0;
 }
 
-bool may_lease(const QuotaState& state, std::int64_t cost) {
-    return state.arrivals.units >= static_cast<float>(kLeastRequests * cost);
+bool may_lease(const Arrivals& arrivals, std::int64_t cost) {
+    return arrivals.units >= static_cast<float>(kLeastRequests * cost);
 }
 
 std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quotas,

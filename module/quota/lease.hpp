@@ -42,7 +42,7 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
                         std::int64_t deciding, const ClockBounds& now);
 
 /// Whether lease_size() may be above 0 for requests of this cost. Faster.
-bool may_lease(const QuotaState& state, std::int64_t cost);
+bool may_lease(const Arrivals& arrivals, std::int64_t cost);
 
 /// How many units to lease before a request needs them: what lease_size() tells, without the units
 /// of the lease. 0 if the lease still lasts for kRenewedAhead, or for a quarter of the shortest

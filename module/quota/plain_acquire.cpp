@@ -9,28 +9,17 @@
 
 namespace tollgate {
 
-namespace {
-
-/// Whether the last counts of Redis leave room for the cost in each window, whichever are current.
-/// Nothing is owed.
-bool has_room(const QuotaState& state, const TableQuota& quota, std::int64_t cost) {
-    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        const WindowCount& counted = state.windows[i].counted;
-        if (quota.rates[i].is_bucket()) {
-            if (tokens_left(quota.rates[i], counted.count) < cost) {
-                return false;
-            }
-            continue;
-        }
-        if (quota.rates[i].requests - cost < counted.count ||
-            quota.rates[i].requests - cost - counted.count < counted.previous) {
-            return false;
-        }
+bool has_room(const WindowCount& counted, const Rate& rate, std::int64_t cost) {
+    if (rate.is_bucket()) {
+        return tokens_left(rate, counted.count) >= cost;
     }
-    return true;
+    return rate.requests - cost >= counted.count &&
+           rate.requests - cost - counted.count >= counted.previous;
 }
 
-}  // namespace
+bool is_rare(const Arrivals& arrivals, const TableQuota& quota, std::int64_t cost) {
+    return quota.lease_time == SteadyTime(0) || !may_lease(arrivals, cost);
+}
 
 bool is_plain(std::span<const QuotaState> states, const Quotas& quotas, const Demand& demand) {
     if (demand.ban || demand.cost == 0) {
@@ -38,11 +27,15 @@ bool is_plain(std::span<const QuotaState> states, const Quotas& quotas, const De
     }
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         const QuotaState& state = states[i];
-        const bool has_leases = quotas[i].lease_time > SteadyTime(0);
-        if (state.lease != 0 || state.lease_calls != 0 || state.report ||
-            (has_leases && may_lease(state, demand.cost)) || owes(state) ||
-            !has_room(state, quotas[i], demand.cost)) {
+        const TableQuota& quota = quotas[i];
+        if (state.lease != 0 || state.lease_calls != 0 || state.report || owes(state) ||
+            !is_rare(state.arrivals, quota, demand.cost)) {
             return false;
+        }
+        for (std::size_t w = 0; w < quota.rates.size(); ++w) {
+            if (!has_room(state.windows[w].counted, quota.rates[w], demand.cost)) {
+                return false;
+            }
         }
     }
     return true;

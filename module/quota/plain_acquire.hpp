@@ -9,11 +9,18 @@
 // its reply.
 namespace tollgate {
 
-/// Whether prepare() would only ask for the decision of a few requests like this one, if it was
-/// called soon: the states have no lease, nothing to report, no strikes and no window that is full,
-/// and requests come too rarely for a lease, or the table has none. If this changes before the call
-/// is sent, what is new waits for a later call.
+/// Whether decide() answers LocalAnswer::kAsk, and prepare() would only ask for the decision of a
+/// few requests like this one, if it was called soon: the states have no lease, nothing to report,
+/// no strikes and no window that is full, and requests come too rarely for a lease, or the table
+/// has none. If this changes before the call is sent, what is new waits for a later call.
 bool is_plain(std::span<const QuotaState> states, const Quotas& quotas, const Demand& demand);
+
+/// A part of that: whether the last count of Redis leaves room for the cost in a window, whichever
+/// is current. Nothing is owed.
+bool has_room(const WindowCount& counted, const Rate& rate, std::int64_t cost);
+
+/// A part of that: whether these arrivals are too few for a lease, or the table has none.
+bool is_rare(const Arrivals& arrivals, const TableQuota& quota, std::int64_t cost);
 
 /// The reply to such an acquire of one table, if all requests were granted.
 struct PlainReply {

@@ -179,6 +179,16 @@ void QuotaCache::Small::set_spent(const QuotaState& state, std::uint64_t used) {
     api_key = {static_cast<std::uint32_t>(used), static_cast<std::uint32_t>(used >> 32U)};
 }
 
+bool QuotaCache::Small::is_plain(const TableQuota& quota, std::int64_t cost) const {
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        const Window& window = windows[i];
+        if (!has_room({window.number, window.count, window.previous}, quota.rates[i], cost)) {
+            return false;
+        }
+    }
+    return !is_held() && lease_calls == 0 && is_rare(arrivals(), quota, cost);
+}
+
 bool QuotaCache::Small::may_count(const PlainReply& reply) const {
     const Window& longest = windows[reply.windows.size() - 1];
     const WindowCount& counted = reply.windows.back();
@@ -358,6 +368,12 @@ void QuotaCache::save_spent(Place place, const Key& key, const QuotaState& state
         table.touch(place, now);
     };
     key.is_small ? save_in(small_) : save_in(large_);
+}
+
+bool QuotaCache::is_plain(const Key& key, const TableQuota& quota, std::int64_t cost,
+                          Place& place) const {
+    place = key.is_small ? small_.find_again(place, key) : Place{};
+    return place && cost > 0 && small_.at(place).is_plain(quota, cost);
 }
 
 bool QuotaCache::count_in_place(const Key& key, const PlainReply& reply, SteadyTime now,

@@ -133,6 +133,11 @@ class QuotaCache {
     /// this place, under the same lock, and marks the quota as used now. The place remains valid.
     void save_spent(Place place, const Key& key, const QuotaState& state, SteadyTime now) const;
 
+    /// Whether the quota is in a small place and is_plain() holds for its stored state, for requests
+    /// of this cost without a ban: finds that out without loading it. Sets `place`, which is as in
+    /// load(), to where it is.
+    bool is_plain(const Key& key, const TableQuota& quota, std::int64_t cost, Place& place) const;
+
     /// Changes the stored state as note_plain and apply_reply do, without loading and saving it.
     /// False if it is not stored in a small place, holds something, expects units of other nodes,
     /// or has counts that the reply does not simply replace: nothing is changed. `place` as in
@@ -234,6 +239,7 @@ class QuotaCache {
         void set(const QuotaState& state, std::uint64_t used);
         /// See save_spent. Valid at any time: a worker may be killed meanwhile.
         void set_spent(const QuotaState& state, std::uint64_t used);
+        bool is_plain(const TableQuota& quota, std::int64_t cost) const;
         /// See count_in_place.
         bool may_count(const PlainReply& reply) const;
         void count(const PlainReply& reply, std::uint64_t used);

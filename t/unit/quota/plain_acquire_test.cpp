@@ -117,6 +117,8 @@ TEST(PlainAcquire, IsWhatPrepareWouldSend) {
         const std::int64_t count = 1 + any(1);
         const ClockBounds now = node.moment();
         std::vector<QuotaState> prepared = node.states;
+        EXPECT_EQ(decide(prepared, node.quotas, node.demand, now), LocalAnswer::kAsk);
+        EXPECT_EQ(prepared, node.states);
         note_arrivals(prepared, node.quotas, node.demand, count, now.steady);
         const std::int64_t lease = lease_size(prepared, node.quotas, node.demand.cost, count, now);
         EXPECT_EQ(lease, 0);

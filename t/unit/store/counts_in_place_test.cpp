@@ -76,6 +76,44 @@ TEST_F(QuotaCacheTest, CountsInPlaceAsTheReplyWould) {
     EXPECT_GT(counted, 1000);
 }
 
+/// A plain state is told from others as if it was loaded.
+TEST_F(QuotaCacheTest, TellsPlainStatesInPlace) {
+    std::mt19937 random(5);
+    const auto any = [&](int most) { return std::uniform_int_distribution<>(0, most)(random); };
+    int plain = 0;
+    for (int round = 0; round < 20'000; ++round) {
+        Quotas quotas{any(1) == 0 ? two_ : quota({{50, 60s}}, 7, true)};
+        TableQuota& of = quotas.front();
+        of.lease_time = any(3) == 0 ? SteadyTime(0) : kLeaseTime;
+        QuotaState stored;
+        for (std::size_t i = 0; i < of.rates.size(); ++i) {
+            stored.windows[i].counted = {30'000'000, any(70), of.sliding ? any(9) : 0};
+            stored.windows[i].owed = any(19) == 0 ? -1 : 0;
+            stored.windows[i].owed_previous = any(19) == 0 ? 1 : 0;
+        }
+        stored.lease = any(19) == 0 ? 1 : 0;
+        stored.lease_calls = any(19) == 0 ? 1 : 0;
+        stored.arrivals.units = static_cast<float>(any(60)) / 10;
+        if (any(19) == 0) {
+            stored.report.emplace().number = 1;
+        }
+        ASSERT_TRUE(cache_.save(key(1, of), stored, 5s));
+        const Demand demand{.cost = any(3)};
+        Place place;
+        const bool is_plain_there = cache_.is_plain(key(1, of), of, demand.cost, place);
+        EXPECT_EQ(is_plain_there, is_plain(std::span(&stored, 1), quotas, demand));
+        EXPECT_TRUE(place);
+        plain += is_plain_there ? 1 : 0;
+        stored = {};
+        ASSERT_TRUE(cache_.save(place, key(1, of), stored, 5s));
+    }
+    EXPECT_GT(plain, 1000);
+    Place place;
+    EXPECT_FALSE(cache_.is_plain(key(9, two_), two_, 1, place)) << "not stored";
+    ASSERT_TRUE(cache_.save(key(9, four_), {}, 5s));
+    EXPECT_FALSE(cache_.is_plain(key(9, four_), four_, 1, place)) << "in a large place";
+}
+
 /// What is stored in place after a grant is what save() stores.
 TEST_F(QuotaCacheTest, SavesSpentUnitsAsSaveWould) {
     const auto saved = [&](const TableQuota& of, bool in_place) {
