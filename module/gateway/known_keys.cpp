@@ -25,13 +25,16 @@ TokenHash keyed_hash(std::string_view text, const std::array<unsigned char, 16>&
     return hash;
 }
 
+template <std::size_t... kLines>
+void prefetch(const char* bytes, std::index_sequence<kLines...> /*lines*/) {
+    (__builtin_prefetch(bytes + kLines * kCacheLine), ...);
+}
+
 /// Loads all of an object at once: the caller reads most of its cache lines one after the other.
 template <typename Object>
 void prefetch(const Object& object) {
-    const auto* bytes = reinterpret_cast<const char*>(&object);
-    for (std::size_t i = 0; i < sizeof(object); i += kCacheLine) {
-        __builtin_prefetch(bytes + i);
-    }
+    constexpr std::size_t kLines = (sizeof(object) + kCacheLine - 1) / kCacheLine;
+    prefetch(reinterpret_cast<const char*>(&object), std::make_index_sequence<kLines>());
 }
 
 }  // namespace
