@@ -9,8 +9,11 @@ namespace tollgate::http {
 
 namespace {
 
-/// Why a request waits. Lives in the pool of the request.
-struct OutcomeWait {
+/// Why a request waits. The pool of the request owns it.
+struct OutcomeWait : nginx::Recycled {
+    OutcomeWait(RequestContext& waiting, ngx_http_event_handler_pt next, const Deadline& until)
+        : context(waiting), resume(next), deadline(until) {}
+
     RequestContext& context;
     ngx_http_event_handler_pt resume;
     Deadline deadline;
@@ -85,8 +88,7 @@ void end_wait(ngx_http_request_t* r) noexcept {
 ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context,
                            ngx_http_event_handler_pt resume) {
     const auto timeout = Worker::of(r).client(*context.conf().tables).timeout();
-    make_pooled<OutcomeWait>(
-        r->pool, OutcomeWait{context, resume, Deadline(Deadline::Clock::now(), timeout)});
+    make_pooled<OutcomeWait>(r->pool, context, resume, Deadline(Deadline::Clock::now(), timeout));
     return suspend(r, on_write_event, static_cast<ngx_msec_t>(timeout.count()));
 }
 

@@ -93,15 +93,10 @@ void RequestContext::admit() noexcept {
         return;
     }
     // nginx calls this cleanup handler when the request is terminated, which may be long before its
-    // pool is destroyed.
-    ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r_, 0);
-    if (cleanup == nullptr) {
-        admission_.abandon();
-        admission_.refuse_unavailable();
-        return;
-    }
-    cleanup->handler = [](void* data) { static_cast<gateway::Admission*>(data)->abandon(); };
-    cleanup->data = &admission_;
+    // pool is destroyed. ngx_http_cleanup_add would take memory of the pool.
+    cleanup_.handler = [](void* data) { static_cast<gateway::Admission*>(data)->abandon(); };
+    cleanup_.data = &admission_;
+    cleanup_.next = std::exchange(r_->main->cleanup, &cleanup_);
     is_waiting_ = true;
 }
 

@@ -99,6 +99,7 @@ class RequestContext : public nginx::Recycled, private gateway::Admission::Clien
     Subject subject_;  ///< in place of a key; has no id if there is none
     SentKey key_;      ///< remains in the memory of the request when its field is removed
     RequestContext* before_ = nullptr;  ///< that decided the request before this one
+    ngx_http_cleanup_t cleanup_{};      ///< of the request, if it waits
     bool is_waiting_ = false;           ///< for an event
     bool is_late_ = false;
     gateway::Admission admission_;
