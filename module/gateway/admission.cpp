@@ -87,9 +87,12 @@ void Admission::time_out() noexcept {
 }
 
 std::string_view Admission::plan() const {
-    const bool has_plan = !outcome_.record || !outcome_.record->plan.empty();
-    return has_plan ? std::string_view(outcome_.key().plan)
-                    : std::string_view(tables_.tables().front()->default_plan);
+    return outcome_.record ? tables_.plan_of(*outcome_.record) : std::string_view();
+}
+
+RequestStatistics* Admission::statistics() const {
+    RequestStatistics* const known = authenticator_.statistics();
+    return known != nullptr ? known : tables_.statistics_of(plan());
 }
 
 std::optional<Error> Admission::refusal_in(const TableSet& tables, std::string_view scopes) const {

@@ -140,6 +140,7 @@ void Authenticator::recall(const KnownKey& known, ExactSteadyTime now, Record& r
     key_ = known.key;
     id_ = known.id;
     checked_ = known.checked;
+    statistics_ = known.statistics;
     is_trusted_ = now - known.checked < engine().settings().stale_keys;
 }
 
@@ -245,6 +246,7 @@ void Authenticator::remember(const TokenHash& token, const Record& record) {
              .record = record,
              .id = id_,
              .quotas = quotas,
+             .statistics = tables_.statistics_of(tables_.plan_of(*record)),
              .checked = checked_,
              .touched = now,
              .used = now,

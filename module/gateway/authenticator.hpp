@@ -48,6 +48,9 @@ class Authenticator {
     /// is unreachable; otherwise nullptr. Another request may give the entry to another key: call
     /// forget_known() before the request waits.
     KnownKey* known() const { return known_; }
+    /// Where requests of a key are counted that find() found in the worker's memory; otherwise
+    /// nullptr.
+    RequestStatistics* statistics() const { return statistics_; }
     /// If known() has the key: when a change of it or of its id was last noticed; 0: never.
     SteadyTime changed() const { return changed_; }
     void forget_known() noexcept { known_ = nullptr; }
@@ -81,6 +84,7 @@ class Authenticator {
     /// When the record was looked up, if it was known before the request, or was made.
     SteadyTime checked_{};
     KnownKey* known_ = nullptr;
+    RequestStatistics* statistics_ = nullptr;
     SteadyTime changed_{};
     KeyLookups::Priority priority_ = KeyLookups::Priority::kUnknown;
     bool is_subject_ = false;

@@ -11,6 +11,7 @@
 #include "module/quota/recent_refusal.hpp"
 #include "module/quota/slice.hpp"
 #include "module/quota/table_quota.hpp"
+#include "module/report/statistics.hpp"
 #include "module/store/key_cache.hpp"
 
 namespace tollgate::gateway {
@@ -29,14 +30,15 @@ struct KnownKey {
     std::shared_ptr<const KeyRecord> record;
     IdHash id{};  ///< of the record's id
     std::shared_ptr<const Quotas> quotas;
-    SteadyTime checked{};  ///< when Redis gave the record
-    SteadyTime touched{};  ///< when its use was last recorded in the zone
+    RequestStatistics* statistics = nullptr;  ///< of its plan: see TableSet::statistics_of
+    SteadyTime checked{};                     ///< when Redis gave the record
+    SteadyTime touched{};                     ///< when its use was last recorded in the zone
     SteadyTime used{};
     SteadyTime use_noted_until{};  ///< the end of the minute in which its use is noted
     Slice slice;
     RecentRefusal refusal;
     bool is_watched = false;  ///< see Slices
-    bool is_plain = false;    ///< Redis had to decide the last request: see tollgate::is_plain
+    bool is_plain = true;     ///< no request of it was decided here: see tollgate::is_plain
     /// The record of the group, if the quotas are those of the key and its group; otherwise
     /// nullptr. Then `checked` is that of the record that was looked up first.
     std::shared_ptr<const KeyRecord> group{};

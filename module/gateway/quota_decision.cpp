@@ -135,6 +135,7 @@ void QuotaDecision::choose_by_values(const std::shared_ptr<const KeyRecord>& rec
                  .record = record,
                  .id = key->id,
                  .quotas = request_.quotas,
+                 .statistics = key->statistics,
                  .checked = key->checked,
                  .touched = key->touched,
                  .used = key->used,

@@ -132,21 +132,13 @@ bool add_subject_counting(ngx_conf_t* cf) {
     return !add_phase_handler(cf, NGX_HTTP_PRECONTENT_PHASE, count_subject).empty();
 }
 
-ngx_int_t settle_request(ngx_http_request_t* r) noexcept {
+ngx_int_t settle_and_count(ngx_http_request_t* r) noexcept {
     RequestContext* context = r == r->main ? RequestContext::find(r) : nullptr;
-    if (context != nullptr) {
-        context->settle();
-    }
-    return NGX_OK;
-}
-
-ngx_int_t count_request(ngx_http_request_t* r) noexcept {
-    const RequestContext* context = r == r->main ? RequestContext::find(r) : nullptr;
     if (context == nullptr) {
         return NGX_OK;
     }
-    const gateway::Admission& admission = context->admission();
-    if (auto* statistics = admission.tables().statistics_of(admission.plan())) {
+    context->settle();
+    if (auto* statistics = context->admission().statistics()) {
         statistics->note(context->outcome().verdict, context->conf().dry_run != 0);
     }
     return NGX_OK;

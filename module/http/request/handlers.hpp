@@ -30,11 +30,9 @@ bool add_first_log_handler(ngx_conf_t* cf, ngx_http_handler_pt handler);
 bool add_field_stripping(ngx_conf_t* cf);
 
 /// A handler of NGX_HTTP_LOG_PHASE, before the one that writes access logs: settles the cost of the
-/// request. Call add_first_log_handler before add_field_stripping: `settle=` cannot read keys.
-ngx_int_t settle_request(ngx_http_request_t* r) noexcept;
-
-/// A handler of NGX_HTTP_LOG_PHASE: counts the request once, by its last outcome.
-ngx_int_t count_request(ngx_http_request_t* r) noexcept;
+/// request, and counts it once, by its last outcome. Call add_first_log_handler before
+/// add_field_stripping: `settle=` cannot read keys.
+ngx_int_t settle_and_count(ngx_http_request_t* r) noexcept;
 
 /// Adds the `$tollgate_…` variables; a preconfiguration. They take no place in nginx's hash of
 /// variables, which is nearly full with all modules of Debian. What reads a variable by its name at
