@@ -85,10 +85,6 @@ void log_invalid_cost(ngx_http_request_t* r, std::string_view text, const char* 
 
 }  // namespace
 
-const LocationConf& LocationConf::of(ngx_http_request_t* r) {
-    return *static_cast<LocationConf*>(ngx_http_get_module_loc_conf(r, ngx_http_tollgate_module));
-}
-
 const std::string& LocationConf::scopes_of(const ngx_http_request_t* r) const {
     if (roles == nullptr) {
         return *scopes;

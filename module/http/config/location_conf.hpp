@@ -81,7 +81,10 @@ struct LocationConf {
     const ContentHandler* content;  ///< nullptr: no content handler of Tollgate
     const RoleScopes* roles;        ///< nullptr: all requests require the same scopes
 
-    static const LocationConf& of(ngx_http_request_t* r);
+    static const LocationConf& of(ngx_http_request_t* r) {
+        return *static_cast<LocationConf*>(
+            ngx_http_get_module_loc_conf(r, ngx_http_tollgate_module));
+    }
 
     /// The fields of the request that must not reach the upstream because they may have a key.
     std::span<const KeyField> stripped_fields() const {

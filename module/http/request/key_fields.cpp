@@ -204,21 +204,17 @@ std::optional<std::string> field_list(const ngx_http_request_t* r, std::string_v
 }
 
 void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys) {
-    const auto is_key = [&](const ngx_table_elt_t& field) {
-        return std::ranges::find(keys, name_of(field), &KeyField::name) != keys.end();
-    };
-    const auto is_stripped = [&](const ngx_table_elt_t& field) {
-        return is_key(field) || is_rate_limit_field(name_of(field));
-    };
     FieldRuns kept(r->pool);
     bool is_any_stripped = false;
     for_each_field(r->headers_in.headers, [&](ngx_table_elt_t& field) {
-        if (!is_stripped(field)) {
+        const std::string_view name = name_of(field);
+        const bool is_key = std::ranges::find(keys, name, &KeyField::name) != keys.end();
+        if (!is_key && !is_rate_limit_field(name)) {
             kept.add(field);
             return;
         }
         is_any_stripped = true;
-        if (is_key(field) && name_of(field) != kAuthorization) {
+        if (is_key && name != kAuthorization) {
             keep_for_redaction(r, field);
         }
     });
