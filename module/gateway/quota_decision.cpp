@@ -255,10 +255,14 @@ Decision QuotaDecision::decide_again() {
 }
 
 Decision QuotaDecision::look() const {
-    const ClockBounds now = clock_bounds(engine().clock().steady());
+    const ClockBounds time = clock_bounds(engine().clock().steady());
     const LockedStripe stripe(engine().zone(), request_.id_hash);
     const LoadedStates states(stripe, engine(), request_);
-    return describe(LocalAnswer::kGranted, states, now);
+    const ClockBounds now = no_earlier_than_replies(time, states);
+    Decision shown;
+    shown.windows = windows_of(states, *request_.quotas, now, request_.demand.cost, false);
+    shown.now = now.exact;
+    return shown;
 }
 
 Decision QuotaDecision::decide_alone() {
@@ -403,13 +407,16 @@ Decision QuotaDecision::describe(LocalAnswer answer, const LoadedStates& states,
                                  const ClockBounds& time) const {
     const std::span<const QuotaState> shown = states;
     const ClockBounds now = no_earlier_than_replies(time, shown);
+    const Quotas& quotas = *request_.quotas;
+    const std::int64_t cost = request_.demand.cost;
+    const bool is_granted = answer == LocalAnswer::kGranted;
     Decision decision{.answer = answer,
-                      .windows = windows_of(shown, *request_.quotas, now, request_.demand.cost,
-                                            answer != LocalAnswer::kGranted),
+                      .windows = is_granted ? granted_windows(shown, quotas, now.earliest, cost)
+                                            : windows_of(shown, quotas, now, cost, true),
                       .now = now.exact,
                       .banned_until = shown.front().ban.until};
-    if (settles_ && answer == LocalAnswer::kGranted) {
-        decision.counting = counting_windows(shown, *request_.quotas, time);
+    if (settles_ && is_granted) {
+        decision.counting = counting_windows(shown, quotas, time);
     }
     return decision;
 }

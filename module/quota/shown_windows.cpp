@@ -130,6 +130,16 @@ WindowStates windows_of(std::span<const QuotaState> states, const Quotas& quotas
     return windows;
 }
 
+WindowStates granted_windows(std::span<const QuotaState> states, const Quotas& quotas, Instant now,
+                             std::int64_t cost) {
+    WindowStates windows;
+    windows.reserve(window_count(quotas));
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+        add_windows(windows, state, quota, now, cost, false, 0);
+    });
+    return windows;
+}
+
 WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quotas, Instant now,
                         std::int64_t cost) {
     WindowStates windows;
