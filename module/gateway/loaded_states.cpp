@@ -122,8 +122,9 @@ void LoadedStates::keep_units(std::size_t table) noexcept {
 void LoadedStates::save_spent(SteadyTime now) noexcept {
     for (std::size_t i = 0; i < states_.size(); ++i) {
         stripe_.quotas().save_spent(stored_[i].place, stored_[i].key, states_[i], now);
-        count(context_.statistics(), states_[i].counts);
-        states_[i].counts = {};
+        const std::int64_t spent = std::exchange(states_[i].counts.spent, 0);
+        context_.statistics()["lease_units.spent"].add(static_cast<std::uint64_t>(spent));
+        context_.statistics().taken.add(static_cast<std::uint64_t>(spent));
     }
 }
 

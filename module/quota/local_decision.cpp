@@ -38,7 +38,9 @@ void owe(QuotaState& state, const TableQuota& quota, std::int64_t cost, const Cl
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         add_owed(state, quota, i, cost);
     }
-    refill_owed(state, quota, now);
+    if (quota.has_bucket()) {
+        refill_owed(state, quota, now);
+    }
 }
 
 }  // namespace
@@ -115,7 +117,9 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
         return LocalAnswer::kBanned;
     }
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        refill_owed(state, quota, now);
+        if (quota.has_bucket()) {
+            refill_owed(state, quota, now);
+        }
         // Also for a request of cost 0: its charge may follow, and counts in these windows.
         if (!are_current(state, quota, now)) {
             roll_windows(state, quota, now.earliest);

@@ -286,14 +286,18 @@ void drop_excess(QuotaState& state, const TableQuota& quota) {
         QuotaState::Window& window = state.windows[i];
         for (std::int64_t* const owed : {&window.owed, &window.owed_previous}) {
             const std::int64_t kept = std::clamp(*owed, -kLargestSmallLimit, kLargestSmallLimit);
-            const std::int64_t dropped = std::exchange(*owed, kept) - kept;
-            if (i + 1 == quota.rates.size()) {
-                tollgate::count_dropped(state.counts, dropped);
+            if (kept != *owed) {
+                const std::int64_t dropped = std::exchange(*owed, kept) - kept;
+                if (i + 1 == quota.rates.size()) {
+                    tollgate::count_dropped(state.counts, dropped);
+                }
             }
         }
     }
-    const std::int64_t lease = std::min(state.lease, kLargestSmallLimit);
-    tollgate::count_dropped(state.counts, lease - std::exchange(state.lease, lease));
+    if (state.lease > kLargestSmallLimit) {
+        tollgate::count_dropped(state.counts, kLargestSmallLimit - state.lease);
+        state.lease = kLargestSmallLimit;
+    }
 }
 
 HeldUnits held_units(const QuotaState& state) {
