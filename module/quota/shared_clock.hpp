@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 #include "module/quota/redis_clock.hpp"
 
@@ -20,10 +21,7 @@ class SharedClock {
         const std::atomic_ref written(written_);
         for (;;) {
             const std::uint64_t number = written.load(std::memory_order_acquire);
-            Words words{};
-            for (std::size_t i = 0; i < words.size(); ++i) {
-                words[i] = std::atomic_ref(copies_[number % 2][i]).load(std::memory_order_relaxed);
-            }
+            const Words words = load(copies_[number % 2], std::make_index_sequence<kWords>());
             std::atomic_thread_fence(std::memory_order_acquire);
             if (written.load(std::memory_order_relaxed) == number) {
                 return std::bit_cast<RedisClock>(words);
@@ -43,7 +41,13 @@ class SharedClock {
     }
 
   private:
-    using Words = std::array<std::uint64_t, sizeof(RedisClock) / sizeof(std::uint64_t)>;
+    static constexpr std::size_t kWords = sizeof(RedisClock) / sizeof(std::uint64_t);
+    using Words = std::array<std::uint64_t, kWords>;
+
+    template <std::size_t... kNumbers>
+    static Words load(Words& copy, std::index_sequence<kNumbers...> /*words*/) noexcept {
+        return {std::atomic_ref(copy[kNumbers]).load(std::memory_order_relaxed)...};
+    }
 
     // std::atomic_ref needs an object that is not const.
     mutable std::array<Words, 2> copies_{};
