@@ -43,6 +43,12 @@ char* write_line(char* to, char type, std::size_t number) {
     return write_end_of_line(to);
 }
 
+/// Appends from `begin` to `end`. The function of std::string with two iterators takes twice as
+/// long, because it can also replace.
+void append(std::string& text, const char* begin, const char* end) {
+    text.append(begin, static_cast<std::size_t>(end - begin));
+}
+
 /// The type, the digits of a length and the end of the line.
 constexpr std::size_t kLongestLine = 1 + kLongestNumber + 2;
 
@@ -68,7 +74,7 @@ void Words::add_joined(std::span<const std::string_view> parts) {
     constexpr std::size_t kShort = 128;
     if (length <= kShort) {
         std::array<char, kLongestLine + kShort + 2> word;  // NOLINT(*-member-init): written
-        bytes_.append(word.data(), write(word.data()));
+        append(bytes_, word.data(), write(word.data()));
     } else {
         const std::size_t begin = bytes_.size();
         bytes_.resize(begin + kLongestLine + length + 2);
@@ -83,7 +89,7 @@ void Words::add_number(std::int64_t number) {
     const std::string_view text = digits;
     char* to = write_line(word.data(), '$', text.size());
     to = std::copy(text.begin(), text.end(), to);
-    bytes_.append(word.data(), write_end_of_line(to));
+    append(bytes_, word.data(), write_end_of_line(to));
     ++size_;
 }
 
@@ -94,7 +100,7 @@ void Words::add(const Words& words) {
 
 void append_command(std::string& out, const Words& words) {
     std::array<char, kLongestLine> line;  // NOLINT(*-member-init): written at once
-    out.append(line.data(), write_line(line.data(), '*', words.size()));
+    append(out, line.data(), write_line(line.data(), '*', words.size()));
     out += words.bytes();
 }
 
