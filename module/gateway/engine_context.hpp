@@ -58,6 +58,10 @@ class EngineContext : private Pinned {
         return settings_.is_cluster ? redis::key_slot(key) : redis::Slot{0};
     }
 
+    /// Whether a call may succeed. In a cluster, each call finds out whether its own master is
+    /// reachable.
+    bool may_reach_redis() const { return settings_.is_cluster || transport_.is_reachable(0); }
+
     /// The clock of the slot's master.
     RedisClock redis_clock(redis::Slot slot) const {
         return zone_.redis(transport_.master_name(slot)).clock.read();

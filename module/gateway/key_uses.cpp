@@ -81,6 +81,10 @@ void KeyUses::note(const KeyCache::Key& key, const KeyRecord& record, Kind kind)
 }
 
 void KeyUses::on_timer() noexcept {
+    if (!context_.may_reach_redis()) {
+        timer_->start(kWriteInterval);
+        return;
+    }
     if (pending_.empty()) {
         take_kept();
     }

@@ -65,15 +65,9 @@ void Settlement::on_timer() {
     timer_->start(is_complete ? next : kContinueAfter);
 }
 
-/// Whether a call may succeed. In a cluster, each call finds out whether its own master is
-/// reachable.
-bool Settlement::may_reach_redis() const {
-    return context_.settings().is_cluster || context_.transport().is_reachable(0);
-}
-
 /// Whether this worker runs the pass that is due now.
 bool Settlement::claim_turn() {
-    if (!may_reach_redis()) {
+    if (!context_.may_reach_redis()) {
         pass_due_ = {};
         return false;
     }
@@ -384,7 +378,7 @@ void Settlement::shut_down() {
         }
     }
     store_units();
-    if (!left_.empty() && may_reach_redis()) {
+    if (!left_.empty() && context_.may_reach_redis()) {
         stripe_ = 0;
         cursor_ = {};
         is_last_ = true;

@@ -66,7 +66,6 @@ class Settlement : private Pinned {
     };
     void run() noexcept;
     void on_timer();
-    bool may_reach_redis() const;
     bool claim_turn();
     bool visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited, Which which,
                       SteadyTime now);
