@@ -370,15 +370,19 @@ void QuotaCache::save_spent(Place place, const Key& key, const QuotaState& state
     key.is_small ? save_in(small_) : save_in(large_);
 }
 
+Place QuotaCache::find_small(const Key& key, Place place) const {
+    return key.is_small ? small_.find_again(place, key) : Place{};
+}
+
 bool QuotaCache::is_plain(const Key& key, const TableQuota& quota, std::int64_t cost,
                           Place& place) const {
-    place = key.is_small ? small_.find_again(place, key) : Place{};
+    place = find_small(key, place);
     return place && cost > 0 && small_.at(place).is_plain(quota, cost);
 }
 
 bool QuotaCache::count_in_place(const Key& key, const PlainReply& reply, SteadyTime now,
                                 Place place) const {
-    place = key.is_small ? small_.find_again(place, key) : Place{};
+    place = find_small(key, place);
     if (!place || !small_.at(place).may_count(reply)) {
         return false;
     }

@@ -133,9 +133,9 @@ class QuotaCache {
     /// this place, under the same lock, and marks the quota as used now. The place remains valid.
     void save_spent(Place place, const Key& key, const QuotaState& state, SteadyTime now) const;
 
-    /// Whether the quota is in a small place and is_plain() holds for its stored state, for requests
-    /// of this cost without a ban: finds that out without loading it. Sets `place`, which is as in
-    /// load(), to where it is.
+    /// Whether the quota is in a small place and is_plain() holds for its stored state and requests
+    /// of this cost without a ban. Does not load it. Sets `place`, which is as in load(), to where
+    /// it is.
     bool is_plain(const Key& key, const TableQuota& quota, std::int64_t cost, Place& place) const;
 
     /// Changes the stored state as note_plain and apply_reply do, without loading and saving it.
@@ -322,6 +322,9 @@ class QuotaCache {
         StoredKey key;
         Report report;
     };
+
+    /// The place of a quota in a small place, which may be at `place`; none in a large one.
+    Place find_small(const Key& key, Place place) const;
 
     template <typename Table>
     Place load_from(const Table& table, const Key& key, QuotaState& state, Place place) const;
