@@ -228,7 +228,7 @@ void QuotaDecision::note_place(Place place) {
 }
 
 /// Whether decide_in_zone() would answer LocalAnswer::kAsk and change nothing. Most keys are rare:
-/// this is tried for keys that were plain before, and takes a fourth of the time.
+/// this is tried for keys that were plain before, and takes less than half of the time.
 bool QuotaDecision::needs_only_redis() {
     const KnownKey* const known = key_.known();
     if ((known != nullptr && (!known->is_plain || known->refusal.has_repeated())) ||
