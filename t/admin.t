@@ -352,9 +352,9 @@ END
         ok !$response->json->{next} || @{ $response->json->{ids} }, 'only the last page may be empty';
         ($next) = ($response->header('link') // '') =~ /<(\S+)>/;
     }
-    is_deeply \@usages, ['portal', 'old', 'acme'], 'all ids, page by page: those that exist, then the revoked ones';
+    is_deeply \@usages, ['portal', 'acme', 'old'], 'all ids, also a revoked one, page by page in the order of their creation';
     $ask->('POST', 'keys', { plan => 'free', id => 'acme' });
-    is_deeply [map { $_->{id} } @{ $ask->('GET', 'usage?to=2024-10-31')->json->{ids} }], ['portal', 'old', 'acme'], 'an id that was issued again is there once';
+    is_deeply [map { $_->{id} } @{ $ask->('GET', 'usage?to=2024-10-31')->json->{ids} }], ['portal', 'acme', 'old'], 'an id that was issued again is there once';
     $ask->('DELETE', 'keys/acme');
 
     # --- keys without any key left

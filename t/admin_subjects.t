@@ -109,7 +109,7 @@ subtest 'one Redis, whose user may what the page says' => sub {
     };
 
     subtest 'places that are none' => sub {
-        for my $after ('u1', 'subjects', 'subjects:', 'subjects:,', 'subjects:,,', 'subjects:,,x:u1', 'subjects:,,16384:u1', 'subjects:,,0:a%20b', 'subjects:u1,,0:u1') {
+        for my $after ('u1', 'revoked:1:u1', 'subjects', 'subjects:', 'subjects:,', 'subjects:,x:u1', 'subjects:,16384:u1', 'subjects:,0:a%20b', 'subjects:u1,0:u1') {
             is ask($gateway, 'GET', "/admin/$_?after=$after")->status, 400, "$_?after=$after" for qw(usage bans);
         }
     };

@@ -16,8 +16,9 @@ constexpr std::size_t kMostDays = 5000;
 
 Task<UsagePage> read_all_usage(Database& database, const redis::Keys& keys, AllUsageQuery query,
                                CountingTables tables) {
-    constexpr std::size_t kFewest = 16;
-    constexpr std::size_t kMost = 100;
+    constexpr std::size_t kIdsPerRead = 250;
+    constexpr std::size_t kFewestHistories = 16;
+    constexpr std::size_t kMostHistories = 100;
     HistoryReader histories(database, keys, tables);
     CountedIds counted(database, keys, CountedIds::Revoked::kIncluded, query.subjects);
     auto progress =
@@ -28,26 +29,29 @@ Task<UsagePage> read_all_usage(Database& database, const redis::Keys& keys, AllU
     bool has_more = true;
     const auto is_end = [&] { return days >= kMostDays || bounds.is_end(page.ids.size()); };
     while (has_more && !is_end()) {
-        const auto count = std::clamp(query.limit - page.ids.size(), kFewest, kMost);
-        auto next = co_await counted.after(std::move(progress), count);
-        auto read = co_await histories.read(next.ids);
-        bounds.examined += next.examined;
-        progress = std::move(next.end);
-        has_more = next.has_more;
-        for (std::size_t i = 0; i < read.size(); ++i) {
-            std::erase_if(read[i],
-                          [&](const DayUsage& day) { return !query.days.contains(day.day); });
-            if (read[i].empty()) {
-                continue;
-            }
-            days += read[i].size();
-            page.ids.push_back({std::move(next.ids[i]), std::move(read[i])});
-            if (is_end() && i + 1 < read.size()) {
-                progress = std::move(next.after[i]);
-                has_more = true;
-                break;
+        auto next = co_await counted.after(std::move(progress), kIdsPerRead);
+        std::size_t examined = 0;
+        while (examined < next.ids.size() && !is_end()) {
+            const auto count = std::min(
+                std::clamp(query.limit - page.ids.size(), kFewestHistories, kMostHistories),
+                next.ids.size() - examined);
+            const auto first = next.ids.begin() + static_cast<std::ptrdiff_t>(examined);
+            std::vector<std::string> ids(first, first + static_cast<std::ptrdiff_t>(count));
+            auto read = co_await histories.read(std::move(ids));
+            for (auto history = read.begin(); history != read.end() && !is_end(); ++history) {
+                std::erase_if(*history,
+                              [&](const DayUsage& day) { return !query.days.contains(day.day); });
+                if (!history->empty()) {
+                    days += history->size();
+                    page.ids.push_back({std::move(next.ids[examined]), std::move(*history)});
+                }
+                ++examined;
+                ++bounds.examined;
             }
         }
+        has_more = next.has_more || examined < next.ids.size();
+        progress = std::move(examined < next.ids.size() ? next.after[examined - 1] : next.end);
+        bounds.examined += next.examined - next.ids.size();
     }
     if (has_more) {
         page.next = progress.cursor();

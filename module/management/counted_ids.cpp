@@ -1,6 +1,7 @@
 #include "module/management/counted_ids.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "module/key/key_record.hpp"
@@ -11,65 +12,41 @@ namespace tollgate::management {
 
 namespace {
 
-using List = CountedIds::Progress::List;
-
-constexpr std::string_view kRevokedCursor = "revoked:";
 constexpr std::string_view kSubjectsCursor = "subjects:";
 /// How many slots are asked for subjects at once.
 constexpr std::size_t kSlotsAtOnce = 64;
 
-std::string text_of_place(const std::optional<Place>& place) {
-    return place ? place->cursor() : std::string();
-}
-
-/// Takes the text up to the next comma. Throws OperationError if it is neither empty nor a place.
-std::optional<Place> take_place(std::string_view& cursor) {
-    const auto text = cursor.substr(0, cursor.find(','));
-    cursor.remove_prefix(std::min(text.size() + 1, cursor.size()));
-    auto place = Place::of_cursor(text);
-    if (!place && !text.empty()) {
-        refuse_cursor();
-    }
-    return place;
+/// All places of two ordered lists, each once.
+std::vector<Place> united(std::vector<Place> one, std::vector<Place> other) {
+    std::vector<Place> all;
+    all.reserve(one.size() + other.size());
+    std::set_union(std::make_move_iterator(one.begin()), std::make_move_iterator(one.end()),
+                   std::make_move_iterator(other.begin()), std::make_move_iterator(other.end()),
+                   std::back_inserter(all));
+    return all;
 }
 
 }  // namespace
 
 std::string CountedIds::Progress::cursor() const {
-    auto listed = text_of_place(ids);
-    if (list == List::kIds) {
-        return listed;
+    auto last = listed ? listed->cursor() : std::string();
+    if (!is_at_subjects) {
+        return last;
     }
-    const auto both = listed + "," + text_of_place(revoked);
-    if (list == List::kRevoked) {
-        return std::string(kRevokedCursor) + both;
-    }
-    return std::string(kSubjectsCursor) + both + "," + std::to_string(slot) + ":" + subject;
+    return std::string(kSubjectsCursor) + last + "," + std::to_string(slot) + ":" + subject;
 }
 
 CountedIds::Progress CountedIds::Progress::of_cursor(std::string_view cursor) {
     Progress progress;
-    if (cursor.starts_with(kRevokedCursor)) {
-        progress.list = List::kRevoked;
-        cursor.remove_prefix(kRevokedCursor.size());
-    } else if (cursor.starts_with(kSubjectsCursor)) {
-        progress.list = List::kSubjects;
-        cursor.remove_prefix(kSubjectsCursor.size());
-    }
-    if (progress.list == List::kIds) {
-        progress.ids = Place::of_cursor(cursor);
-        if (!progress.ids) {
-            refuse_cursor();
-        }
-        return progress;
-    }
-    const auto parts = std::ranges::count(cursor, ',') + 1;
-    if (parts != (progress.list == List::kRevoked ? 2 : 3)) {
+    progress.is_at_subjects = cursor.starts_with(kSubjectsCursor);
+    cursor.remove_prefix(progress.is_at_subjects ? kSubjectsCursor.size() : 0);
+    const auto last = progress.is_at_subjects ? cursor.substr(0, cursor.find(',')) : cursor;
+    progress.listed = Place::of_cursor(last);
+    if (!progress.listed && !(progress.is_at_subjects && last.empty())) {
         refuse_cursor();
     }
-    progress.ids = take_place(cursor);
-    progress.revoked = take_place(cursor);
-    if (progress.list == List::kSubjects) {
+    if (progress.is_at_subjects) {
+        cursor.remove_prefix(std::min(last.size() + 1, cursor.size()));
         const auto colon = std::min(cursor.find(':'), cursor.size());
         const auto slot = parse_whole_number(cursor.substr(0, colon), 0, redis::kSlots - 1);
         const auto subject = cursor.substr(std::min(colon + 1, cursor.size()));
@@ -91,34 +68,39 @@ CountedIds::CountedIds(Database& database, const redis::Keys& keys, Revoked revo
       has_subjects_(subjects == Subjects::kIncluded || !is_apart_) {}
 
 Task<CountedIds::Ids> CountedIds::after(Progress progress, std::size_t count) {
-    if (progress.list == List::kSubjects) {
+    if (progress.is_at_subjects) {
         co_return co_await subjects_after(std::move(progress), count);
     }
     co_return co_await listed_after(std::move(progress), count);
 }
 
-/// The next ids of the list that exist, or of those that were revoked.
+/// The next ids that exist or were revoked.
 Task<CountedIds::Ids> CountedIds::listed_after(Progress progress, std::size_t count) {
-    const bool is_of_ids = progress.list == List::kIds;
-    IdList list(database_, is_of_ids ? keys_.ids() : keys_.revoked());
-    auto last = is_of_ids ? progress.ids : progress.revoked;
+    IdList existing(database_, keys_.ids());
+    auto places = co_await existing.after(progress.listed, count + 1);
+    if (has_revoked_) {
+        // After the other list: an id that is revoked is in this one before it leaves that one.
+        IdList revoked(database_, keys_.revoked());
+        auto others = co_await revoked.after(progress.listed, count + 1);
+        places = united(std::move(places), std::move(others));
+    }
     Ids found;
-    bool has_more = false;
-    auto places = co_await list.page(std::move(last), count, has_more);
+    const bool has_more = places.size() > count;
+    places.resize(std::min(places.size(), count));
     found.examined = places.size();
     for (auto& place : places) {
         found.ids.push_back(place.id);
-        (is_of_ids ? progress.ids : progress.revoked) = std::move(place);
+        progress.listed = std::move(place);
         found.after.push_back(progress);
     }
-    if (!has_more) {
-        progress.list = is_of_ids && has_revoked_ ? List::kRevoked : List::kSubjects;
-        found.has_more = progress.list == List::kRevoked || has_subjects_;
-    }
+    progress.is_at_subjects = !has_more;
+    found.has_more = has_more || has_subjects_;
     found.end = std::move(progress);
-    if (!is_of_ids) {
-        // An id that was issued again.
-        co_await drop_found(found, keys_.ids(), found.end.ids);
+    if (has_revoked_) {
+        const IsElsewhere was_issued_again = [](const Place& in_list, const auto& listed) {
+            return in_list != listed;
+        };
+        co_await drop(found, keys_.revoked(), was_issued_again);
     }
     co_return found;
 }
@@ -162,21 +144,23 @@ Task<CountedIds::Ids> CountedIds::subjects_after(Progress progress, std::size_t 
     }
     found.examined += found.ids.size();
     found.end = std::move(progress);
-    co_await drop_found(found, keys_.ids(), found.end.ids);
+    const IsElsewhere was_found = [](const Place& in_list, const auto& listed) {
+        return listed && in_list <= *listed;
+    };
+    co_await drop(found, keys_.ids(), was_found);
     if (has_revoked_) {
-        co_await drop_found(found, keys_.revoked(), found.end.revoked);
+        co_await drop(found, keys_.revoked(), was_found);
     }
     co_return found;
 }
 
-/// Drops the ids that were found in another list, whose last place was `last`.
-Task<void> CountedIds::drop_found(Ids& ids, std::string list, std::optional<Place> last) {
+/// Drops the ids that are found at their place in this list. `listed` is that of their progress.
+Task<void> CountedIds::drop(Ids& ids, std::string list, IsElsewhere is_elsewhere) {
     IdList other(database_, std::move(list));
     const auto places = co_await other.places_of(ids.ids);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        const bool was_found = places[i] && last && *places[i] <= *last;
-        if (!was_found) {
+        if (!places[i] || !is_elsewhere(*places[i], ids.after[i].listed)) {
             std::swap(ids.ids[kept], ids.ids[i]);
             std::swap(ids.after[kept], ids.after[i]);
             ++kept;

@@ -13,11 +13,10 @@
 
 namespace tollgate::management {
 
-/// The ids that have counts in Redis: those that exist, by the time of their creation; then those
-/// that were revoked, by the time of the revocation; then subjects, which have no key, by their
-/// names, in a cluster by their slots. An id that stays in one of these lists while they are read
-/// is found once, also if it is issued a key at that time. An id that is revoked at that time may
-/// be found twice: its place among the ids is not known any more.
+/// The ids that have counts in Redis: those that exist or were revoked, by the time of their first
+/// creation; then subjects, which have no key, by their names, in a cluster by their slots. An id
+/// that has counts all the time while they are read is found once, also if it is issued a key, or
+/// revoked, at that time.
 class CountedIds {
   public:
     /// Bans do not survive a revocation.
@@ -27,21 +26,17 @@ class CountedIds {
 
     /// How far the lists were read.
     struct Progress {
-        enum class List : std::uint8_t { kIds, kRevoked, kSubjects };
+        std::optional<Place> listed{};  ///< the last one that is no subject; empty: none
+        bool is_at_subjects = false;    ///< all others were found
+        redis::Slot slot = 0;           ///< of the subjects
+        std::string subject{};          ///< the last one of this slot; empty: none
 
-        List list = List::kIds;
-        std::optional<Place> ids{};      ///< the last one; empty: none
-        std::optional<Place> revoked{};  ///< the same
-        redis::Slot slot = 0;            ///< of the subjects
-        std::string subject{};           ///< the last one of this slot; empty: none
-
-        /// The text as a client repeats it: `CREATED:ID`, `revoked:CREATED:ID,[TIME:ID]` or
-        /// `subjects:[CREATED:ID],[TIME:ID],SLOT:[ID]`.
+        /// The text as a client repeats it: `CREATED:ID` or `subjects:[CREATED:ID],SLOT:[ID]`.
         std::string cursor() const;
         /// Throws OperationError with Reason::kInvalid if the text is not a cursor.
         static Progress of_cursor(std::string_view cursor);
     };
-    /// Some consecutive ids of one list.
+    /// Some consecutive ids.
     struct Ids {
         std::vector<std::string> ids;
         std::vector<Progress> after;  ///< each of them
@@ -59,7 +54,8 @@ class CountedIds {
   private:
     Task<Ids> listed_after(Progress progress, std::size_t count);
     Task<Ids> subjects_after(Progress progress, std::size_t count);
-    Task<void> drop_found(Ids& ids, std::string list, std::optional<Place> last);
+    using IsElsewhere = bool (*)(const Place& in_list, const std::optional<Place>& listed);
+    Task<void> drop(Ids& ids, std::string list, IsElsewhere is_elsewhere);
 
     Database& database_;
     const redis::Keys& keys_;

@@ -20,13 +20,29 @@ std::optional<double> parse_score(std::string_view text) {
     return is_number && std::isfinite(score) ? std::optional(score) : std::nullopt;
 }
 
+/// The places in a reply with scores.
+std::vector<Place> places_in(redis::Value& with_scores) {
+    auto& elements = with_scores.elements;
+    std::vector<Place> places;
+    places.reserve(elements.size() / 2);
+    for (std::size_t i = 0; i + 1 < elements.size(); i += 2) {
+        places.push_back({.created = parse_score(elements[i + 1].text).value_or(0),
+                          .id = std::move(elements[i].text)});
+    }
+    return places;
+}
+
 }  // namespace
 
-std::string Place::cursor() const {
+std::string Place::score() const {
     std::array<char, 512> score{};  // the smallest number has 326 characters
     const auto end =
         std::to_chars(score.begin(), score.end(), created, std::chars_format::fixed).ptr;
-    return std::string(score.begin(), end) + ":" + id;
+    return {score.begin(), end};
+}
+
+std::string Place::cursor() const {
+    return score() + ":" + id;
 }
 
 std::optional<Place> Place::of_cursor(std::string_view cursor) {
@@ -43,6 +59,28 @@ Task<std::vector<Place>> IdList::after(std::optional<Place> place, std::size_t c
     if (!place) {
         co_return co_await places(0, count);
     }
+    // More than one command is needed only if many ids before the place have its score.
+    constexpr std::size_t kFewOfScore = 8;
+    redis::Command from_score{"ZRANGEBYSCORE",
+                              key_,
+                              place->score(),
+                              "+inf",
+                              "WITHSCORES",
+                              "LIMIT",
+                              "0",
+                              std::to_string(count + kFewOfScore)};
+    auto next = co_await run(database_, std::move(from_score));
+    auto found = places_in(next);
+    const bool is_end = found.size() < count + kFewOfScore;
+    std::erase_if(found, [&](const Place& other) { return other <= *place; });
+    if (is_end || found.size() >= count) {
+        co_return found;
+    }
+    co_return co_await after_rank(std::move(*place), count);
+}
+
+/// The next places after one, by their ranks.
+Task<std::vector<Place>> IdList::after_rank(Place place, std::size_t count) {
     // Ids may join or leave the list after the rank is read. Therefore the range begins before the
     // rank and is longer than needed. The next attempt has a larger margin, but the reply stays
     // small: so many ids do not leave again and again between two commands.
@@ -50,13 +88,13 @@ Task<std::vector<Place>> IdList::after(std::optional<Place> place, std::size_t c
     constexpr int kMostAttempts = 20;
     std::size_t margin = 1;
     for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
-        const auto rank = co_await rank_after(*place);
+        const auto rank = co_await rank_after(place);
         const auto first = rank - std::min(rank, margin);
         const auto size = rank - first + count + margin;
         auto found = co_await places(first, size);
         const bool is_end = found.size() < size;
-        const bool has_place_before = first == 0 || (!found.empty() && found.front() <= *place);
-        std::erase_if(found, [&](const Place& other) { return other <= *place; });
+        const bool has_place_before = first == 0 || (!found.empty() && found.front() <= place);
+        std::erase_if(found, [&](const Place& other) { return other <= place; });
         if (has_place_before && (is_end || found.size() >= count)) {
             co_return found;
         }
@@ -65,17 +103,15 @@ Task<std::vector<Place>> IdList::after(std::optional<Place> place, std::size_t c
     throw OperationError(Reason::kConcurrentChange, "the list of ids changes too fast");
 }
 
+redis::Command IdList::places_at(std::size_t rank, std::size_t count) const {
+    return {"ZRANGE", key_, std::to_string(rank), std::to_string(rank + count - 1), "WITHSCORES"};
+}
+
 /// The places from this rank on.
 Task<std::vector<Place>> IdList::places(std::size_t rank, std::size_t count) {
-    redis::Command command{"ZRANGE", key_, std::to_string(rank), std::to_string(rank + count - 1),
-                           "WITHSCORES"};
-    const auto with_scores = co_await run(database_, std::move(command));
-    std::vector<Place> found;
-    for (std::size_t i = 0; i + 1 < with_scores.elements.size(); i += 2) {
-        found.push_back({.created = parse_score(with_scores.elements[i + 1].text).value_or(0),
-                         .id = with_scores.elements[i].text});
-    }
-    co_return found;
+    auto command = places_at(rank, count);
+    auto with_scores = co_await run(database_, std::move(command));
+    co_return places_in(with_scores);
 }
 
 /// The rank of the first place after this one. Its id may have left the list.
@@ -92,29 +128,40 @@ Task<std::size_t> IdList::rank_after(Place place) {
     std::size_t first = 0;
     auto end = static_cast<std::size_t>(all.integer);
     while (first < end) {
-        const auto middle = first + (end - first) / 2;
-        const auto found = co_await places(middle, 1);
-        if (!found.empty() && found.front() <= place) {
-            first = middle + 1;
-        } else {
-            end = middle;
+        constexpr std::size_t kAtOnce = 16;
+        const auto step = (end - first + kAtOnce - 1) / kAtOnce;
+        std::vector<redis::Command> probes;
+        probes.reserve(kAtOnce);
+        for (auto probed = first; probed < end; probed += step) {
+            probes.push_back(places_at(probed, 1));
         }
+        auto found = co_await run_all(database_, std::move(probes));
+        std::size_t passed = 0;
+        for (auto at = found.begin(); at != found.end(); ++at, ++passed) {
+            const auto places = places_in(*at);
+            if (places.empty() || places.front() > place) {
+                break;
+            }
+        }
+        end = passed < found.size() ? first + passed * step : end;
+        first = passed > 0 ? first + (passed - 1) * step + 1 : end;
     }
     co_return first;
 }
 
 Task<std::vector<std::optional<Place>>> IdList::places_of(std::vector<std::string> ids) {
-    std::vector<redis::Command> commands;
-    commands.reserve(ids.size());
-    for (const auto& id : ids) {
-        commands.push_back({"ZSCORE", key_, id});
-    }
-    const auto scores = co_await run_all(database_, std::move(commands));
     std::vector<std::optional<Place>> found(ids.size());
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        if (!scores[i].is_nil()) {
+    if (ids.empty()) {
+        co_return found;
+    }
+    redis::Command command{"ZMSCORE", key_};
+    command.insert(command.end(), ids.begin(), ids.end());
+    const auto scores = co_await run(database_, std::move(command));
+    for (std::size_t i = 0; i < std::min(ids.size(), scores.elements.size()); ++i) {
+        const auto& score = scores.elements[i];
+        if (!score.is_nil()) {
             found[i] =
-                Place{.created = parse_score(scores[i].text).value_or(0), .id = std::move(ids[i])};
+                Place{.created = parse_score(score.text).value_or(0), .id = std::move(ids[i])};
         }
     }
     co_return found;

@@ -12,11 +12,13 @@ namespace tollgate::management {
 
 /// The place of an id in a list of ids, which is ordered by time, then by id.
 struct Place {
-    double created = 0;  ///< Unix time; in the list of revoked ids, of the revocation
+    double created = 0;  ///< Unix time
     std::string id;
 
     auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
 
+    /// The time as a score of Redis.
+    std::string score() const;
     /// The place as a client repeats it: `CREATED:ID`.
     std::string cursor() const;
     /// Nothing if the text is not a cursor.
@@ -43,6 +45,8 @@ class IdList {
     Task<std::vector<std::optional<Place>>> places_of(std::vector<std::string> ids);
 
   private:
+    Task<std::vector<Place>> after_rank(Place place, std::size_t count);
+    redis::Command places_at(std::size_t rank, std::size_t count) const;
     Task<std::vector<Place>> places(std::size_t rank, std::size_t count);
     Task<std::size_t> rank_after(Place place);
 

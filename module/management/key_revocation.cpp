@@ -51,14 +51,30 @@ Task<std::vector<std::string>> KeyOperation::remove_listed(std::string id) {
     co_return digests;
 }
 
-/// The history of the id remains: its last days may not have been billed.
+/// The history of the id remains: its last days may not have been billed. Its place stays what it
+/// was among the ids that exist, so that a program that reads pages of both finds it once.
 Task<void> KeyOperation::list_as_revoked(std::string id) {
     const auto now = co_await reader_.now();
-    Transaction list;
-    list.commands = {
-        {"ZADD", keys_.revoked(), redis::unix_time(now), std::move(id)},
-        {"ZREMRANGEBYSCORE", keys_.revoked(), "-inf", redis::unix_time(now - redis::kRevokedKept)}};
-    co_await execute(database_, std::move(list));
+    redis::Command created{"ZSCORE", keys_.ids(), id};
+    const auto score = co_await run(database_, std::move(created));
+    const auto place = score.is_nil() ? redis::unix_time(now) : score.text;
+    const auto earliest = now - redis::kRevokedKept;
+    std::vector<redis::Command> commands{{"ZADD", keys_.revoked(), "NX", place, id},
+                                         {"ZADD", keys_.revocations(), redis::unix_time(now), id},
+                                         {"ZRANGEBYSCORE", keys_.revocations(), "-inf",
+                                          redis::unix_time(earliest), "LIMIT", "0", "100"}};
+    const auto replies = co_await run_all(database_, std::move(commands));
+    auto past = replies.back().texts();
+    if (past.empty()) {
+        co_return;
+    }
+    redis::Command unlist{"ZREM", keys_.revoked()};
+    std::ranges::copy(past, std::back_inserter(unlist));
+    co_await run(database_, std::move(unlist));
+    // Last: they are found by this list.
+    redis::Command forget{"ZREM", keys_.revocations()};
+    std::ranges::move(past, std::back_inserter(forget));
+    co_await run(database_, std::move(forget));
 }
 
 /// Notes the digests that the id had.

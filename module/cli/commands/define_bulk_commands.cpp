@@ -15,10 +15,10 @@ constexpr std::string_view kImportFilesNote =
 
 constexpr std::string_view kExportUsageNote =
     "A line has the id, the plan table, the day and the units: id,table,day,units. --json prints "
-    "JSON lines. Days are those of plan tables with `history`. Ids are in the order of their "
-    "creation; then follow those that were revoked, and then subjects, which have no key. "
-    "Units of a day may still change shortly after its end, when nodes return leases and report "
-    "what they granted while Redis was unreachable.";
+    "JSON lines. Days are those of plan tables with `history`. Ids, also those that were revoked, "
+    "are in the order of their first creation; then follow subjects, which have no key. Units of a "
+    "day may still change shortly after its end, when nodes return leases and report what they "
+    "granted while Redis was unreachable.";
 
 }  // namespace
 

@@ -44,6 +44,7 @@ std::span<const GatewayCommand> gateway_commands() {
         {kManagement, "sismember", "KEY m"},
         {kManagement, "zrem", "KEY m"},
         {kManagement, "zscore", "KEY m"},
+        {kManagement, "zmscore", "KEY m"},
         {kManagement, "zrank", "KEY m"},
         {kManagement, "zrange", "KEY 0 1"},
         {kManagement, "zrangebylex", "KEY - +"},

@@ -1,6 +1,5 @@
 #include <optional>
 #include <set>
-#include <unordered_set>
 #include <utility>
 
 #include "module/cli/commands/commands.hpp"
@@ -131,7 +130,7 @@ void show_usage(RedisSession& session, const CommandLine& line) {
 }
 
 /// The lines of an id are ordered by day and table. The ids are in the order of
-/// management::CountedIds, each once.
+/// management::CountedIds.
 void export_usage(RedisSession& session, const CommandLine& line) {
     const auto tables = tables_with_history(session);
     const auto now = complete(management::KeyReader(session, session.keys()).now());
@@ -145,8 +144,6 @@ void export_usage(RedisSession& session, const CommandLine& line) {
     if (!line.json) {
         require_print("id,table,day,units\n");
     }
-    // An id that is revoked meanwhile comes again, with the revoked ones.
-    std::unordered_set<std::string> printed;
     std::optional<std::string> after;
     do {
         const auto page = complete(
@@ -158,9 +155,6 @@ void export_usage(RedisSession& session, const CommandLine& line) {
                                        management::known_tables(tables)));
         std::string lines;
         for (const auto& id : page.ids) {
-            if (!printed.insert(id.id).second) {
-                continue;
-            }
             for (const auto& day : id.days) {
                 lines += line_of(line.format(), id.id, day);
             }

@@ -62,8 +62,11 @@ class Keys {
     /// A sorted set, whose scores are 0: by which values of their records ids are found, see
     /// management/indexed_fields.hpp.
     std::string index() const { return prefix_ + "index"; }
-    /// A sorted set: ids that were revoked, by the time of the revocation, for kRevokedKept.
+    /// A sorted set: ids that were revoked, with the scores that they had in `ids` before their
+    /// first revocation, for kRevokedKept after the last one. An id that was issued again stays.
     std::string revoked() const { return prefix_ + "revoked"; }
+    /// A sorted set: the same ids, by the time of their last revocation.
+    std::string revocations() const { return prefix_ + "revocations"; }
     /// A set: the digests of the keys that the id had when it was revoked, for kRevokedKept. A
     /// failover may undo the end of a key and not that of the id.
     std::string ended(std::string_view id) const { return tagged("ended:", id); }

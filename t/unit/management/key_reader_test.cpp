@@ -50,6 +50,11 @@ class ListOfIds final : public ReplyingDatabase {
             value.kind = Kind::kArray;
             if (command[0] == "ZRANGE") {
                 add_range(value, std::stol(command[2]), std::stol(command[3]));
+            } else if (command[0] == "ZRANGEBYSCORE") {
+                const auto first =
+                    std::ranges::lower_bound(places, std::stod(command[2]), {}, &Place::created);
+                const auto rank = std::distance(places.begin(), first);
+                add_range(value, rank, rank + std::stol(command.back()) - 1);
             }
         }
         return value;
@@ -88,13 +93,14 @@ struct KeyReaderTest : testing::Test {
     static std::vector<std::string> stable_ids() {
         return {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"};
     }
-    void add_stable_ids() {
-        double created = 1000;
+    void add_stable_ids(double seconds_between = 10) {
+        double created = kFirst;
         for (const auto& id : stable_ids()) {
             list.add(created, id);
-            created += 10;
+            created += seconds_between;
         }
     }
+    static constexpr double kFirst = 1000;
     /// The stable ones of these ids, in this order.
     static std::vector<std::string> stable_of(std::vector<std::string> ids) {
         std::erase_if(ids, [](const std::string& id) { return id.front() != 's'; });
@@ -116,32 +122,38 @@ TEST_F(KeyReaderTest, HasEachIdOnOnePage) {
 }
 
 TEST_F(KeyReaderTest, MissesNoIdWhileOlderOnesJoin) {
-    add_stable_ids();
-    int added = 0;
-    list.before_command = [&] {
-        // Three between the commands of a page, which has two.
-        for (int i = 0; i < 3 && added < 200; ++i) {
-            list.add(1, "older" + std::to_string(++added));
-        }
-    };
-    EXPECT_EQ(stable_of(all_ids()), stable_ids());
-    EXPECT_GT(added, 20);
+    for (const double seconds_between : {10, 0}) {
+        list.places.clear();
+        add_stable_ids(seconds_between);
+        int added = 0;
+        list.before_command = [&] {
+            // Three between the commands of a page, which has two.
+            for (int i = 0; i < 3 && added < 200; ++i) {
+                list.add(seconds_between > 0 ? 1 : kFirst, "older" + std::to_string(++added));
+            }
+        };
+        EXPECT_EQ(stable_of(all_ids()), stable_ids());
+        EXPECT_GT(added, 20);
+    }
 }
 
 TEST_F(KeyReaderTest, MissesNoIdWhileOlderOnesLeave) {
-    add_stable_ids();
-    for (int i = 0; i < 200; ++i) {
-        list.add(1, "older" + std::to_string(i));
-    }
-    const auto before = list.places.size();
-    int removed = 0;
-    list.before_command = [&] {
-        for (int i = 0; i < 3 && removed < 200; ++i) {
-            list.remove("older" + std::to_string(removed++));
+    for (const double seconds_between : {10, 0}) {
+        list.places.clear();
+        add_stable_ids(seconds_between);
+        for (int i = 0; i < 200; ++i) {
+            list.add(seconds_between > 0 ? 1 : kFirst, "older" + std::to_string(i));
         }
-    };
-    EXPECT_EQ(stable_of(all_ids()), stable_ids());
-    EXPECT_LT(list.places.size(), before - 20);
+        const auto before = list.places.size();
+        int removed = 0;
+        list.before_command = [&] {
+            for (int i = 0; i < 3 && removed < 200; ++i) {
+                list.remove("older" + std::to_string(removed++));
+            }
+        };
+        EXPECT_EQ(stable_of(all_ids()), stable_ids());
+        EXPECT_LT(list.places.size(), before - 20);
+    }
 }
 
 TEST_F(KeyReaderTest, GoesOnAfterAnIdThatWasIssuedAgain) {
@@ -158,6 +170,19 @@ TEST_F(KeyReaderTest, GoesOnAfterAnyPlace) {
     EXPECT_EQ(next(Place{1, "s5"}).ids.front().id, "s0");
     EXPECT_EQ(next(Place{1015, "unknown"}).ids.front().id, "s2");
     EXPECT_TRUE(next(Place{1e12, "s0"}).ids.empty());
+    EXPECT_LT(list.commands, 150);
+}
+
+TEST_F(KeyReaderTest, GoesOnAmongManyIdsOfOneSecond) {
+    const auto id = [](int i) { return "a" + std::to_string(1000 + i); };
+    for (int i = 0; i < 1000; ++i) {
+        list.add(kFirst, id(i));
+    }
+    list.remove(id(500));
+    for (const int i : {0, 7, 8, 499, 500, 997}) {
+        EXPECT_EQ(next(Place{kFirst, id(i)}).ids.front().id, id(i == 499 ? 501 : i + 1)) << i;
+    }
+    EXPECT_TRUE(next(Place{kFirst, id(999)}).ids.empty());
     EXPECT_LT(list.commands, 150);
 }
 

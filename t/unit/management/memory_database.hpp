@@ -6,6 +6,7 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -90,8 +91,9 @@ class MemoryDatabase final : public Database {
         for (const auto& condition : transaction.conditions) {
             const auto reply = reply_to(condition.command);
             const bool is_number = reply.kind == redis::Value::Kind::kInteger;
-            if ((is_number ? std::vector{std::to_string(reply.integer)} : reply.texts()) !=
-                condition.elements) {
+            if (std::ranges::any_of(reply.elements, &redis::Value::is_nil) ||
+                (is_number ? std::vector{std::to_string(reply.integer)} : reply.texts()) !=
+                    condition.elements) {
                 return std::nullopt;
             }
         }
@@ -163,8 +165,9 @@ class MemoryDatabase final : public Database {
             auto values = array_of({});
             for (std::size_t i = 2; i < command.size(); ++i) {
                 auto& value = values.elements.emplace_back();
-                // A condition that requires an empty text must not be met by none.
-                value.text = hash.contains(command[i]) ? hash[command[i]] : "nil";
+                if (hash.contains(command[i])) {
+                    value = array_of({hash[command[i]]}).elements.front();
+                }
             }
             return values;
         }
@@ -200,8 +203,10 @@ class MemoryDatabase final : public Database {
                                         std::map<std::string, std::string>& scores) {
         if (command.front() == "ZADD") {
             const auto before = scores.size();
-            for (std::size_t i = command[2] == "NX" ? 3 : 2; i < command.size(); i += 2) {
-                scores.try_emplace(command[i + 1], command[i]);
+            const bool is_kept = command[2] == "NX";
+            for (std::size_t i = is_kept ? 3 : 2; i < command.size(); i += 2) {
+                auto& score = scores.try_emplace(command[i + 1], command[i]).first->second;
+                score = is_kept ? score : command[i];
             }
             return value_of(static_cast<std::int64_t>(scores.size() - before));
         }
@@ -212,6 +217,8 @@ class MemoryDatabase final : public Database {
             return range_by_text(command, scores);
         } else if (command.front() == "ZRANGE") {
             return range_by_rank(command, scores);
+        } else if (command.front() == "ZRANGEBYSCORE") {
+            return range_by_score(command, scores);
         } else if (scores.contains(command.back())) {
             return array_of({scores[command.back()]}).elements.front();
         }
@@ -221,18 +228,40 @@ class MemoryDatabase final : public Database {
     /// ZRANGE KEY FIRST LAST WITHSCORES
     static redis::Value range_by_rank(const redis::Command& command,
                                       const std::map<std::string, std::string>& scores) {
-        std::vector<std::pair<double, std::string>> all;
-        all.reserve(scores.size());
-        for (const auto& [member, score] : scores) {
-            all.emplace_back(std::stod(score), member);
-        }
-        std::ranges::sort(all);
+        const auto all = ordered(scores);
         auto range = array_of({});
         for (auto i = std::stoul(command[2]); i <= std::stoul(command[3]) && i < all.size(); ++i) {
             const auto pair = array_of({all[i].second, scores.at(all[i].second)});
             range.elements.insert(range.elements.end(), pair.elements.begin(), pair.elements.end());
         }
         return range;
+    }
+
+    /// ZRANGEBYSCORE KEY FIRST LAST [WITHSCORES] LIMIT 0 COUNT
+    static redis::Value range_by_score(const redis::Command& command,
+                                       const std::map<std::string, std::string>& scores) {
+        const bool has_scores = command[4] == "WITHSCORES";
+        const std::size_t words = has_scores ? 2 : 1;
+        auto range = array_of({});
+        for (const auto& [score, member] : ordered(scores)) {
+            if (score >= std::stod(command[2]) && score <= std::stod(command[3]) &&
+                range.elements.size() < words * std::stoul(command.back())) {
+                const auto pair = array_of({member, scores.at(member)});
+                std::copy_n(pair.elements.begin(), words, std::back_inserter(range.elements));
+            }
+        }
+        return range;
+    }
+
+    static std::vector<std::pair<double, std::string>> ordered(
+        const std::map<std::string, std::string>& scores) {
+        std::vector<std::pair<double, std::string>> all;
+        all.reserve(scores.size());
+        for (const auto& [member, score] : scores) {
+            all.emplace_back(std::stod(score), member);
+        }
+        std::ranges::sort(all);
+        return all;
     }
 
     /// ZRANGEBYLEX KEY [FROM|(FROM (TO LIMIT 0 COUNT
