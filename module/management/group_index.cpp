@@ -65,6 +65,15 @@ redis::Command indexing(const redis::Keys& keys, std::string id, std::string gro
     return {"HSET", keys.group_of_ids(), std::move(id), std::move(group)};
 }
 
+Task<void> restore_group(Database& database, const redis::Keys& keys, OwnerName before,
+                         std::string stored) {
+    const auto indexed = co_await owner_of(database, keys, before.id);
+    if (before.group != stored && indexed.group == stored) {
+        auto restore = indexing(keys, std::move(before.id), std::move(before.group));
+        co_await run(database, std::move(restore));
+    }
+}
+
 Task<std::vector<OwnerName>> in_other_groups(Database& database, const redis::Keys& keys,
                                              const std::vector<KeysOfId>& ids) {
     std::vector<OwnerName> stored;

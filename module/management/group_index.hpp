@@ -31,6 +31,11 @@ Task<OwnerName> owner_of(Database& database, const redis::Keys& keys, std::strin
 /// index may be in another slot than the record: an operation writes it before the record.
 redis::Command indexing(const redis::Keys& keys, std::string id, std::string group);
 
+/// Stores the group of an id in the index again where another operation has removed its key before
+/// `stored` became its group. The id may have been issued again since.
+Task<void> restore_group(Database& database, const redis::Keys& keys, OwnerName before,
+                         std::string stored);
+
 /// Those of these ids, with the groups of their records, that the index has in other groups. Ids
 /// without keys are left out. `ids` must outlive the task. Throws OperationError.
 Task<std::vector<OwnerName>> in_other_groups(Database& database, const redis::Keys& keys,

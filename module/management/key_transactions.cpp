@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "module/management/group_index.hpp"
 #include "module/management/random_key.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
@@ -235,6 +236,8 @@ Task<bool> KeyTransactions::change(StoredKey read, Change apply) {
         } else if (is_apart) {
             // The key may have been removed meanwhile.
             co_await index_.remove(id, std::move(entries.added));
+            OwnerName owner{.id = id, .group = before.record.group};
+            co_await restore_group(database_, keys_, std::move(owner), found->record.group);
         }
     }
     co_return true;

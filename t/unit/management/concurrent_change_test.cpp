@@ -73,6 +73,13 @@ class ConcurrentChangeTest : public testing::TestWithParam<bool> {
         };
     }
 
+    Operate regroup(std::string group) {
+        return [this, group = std::move(group)] {
+            auto operation = new_operation();
+            run_to_end(operation.update("acme", [&](KeyRecord& record) { record.group = group; }));
+        };
+    }
+
     Operate revoke() {
         return [this] {
             auto operation = new_operation();
@@ -208,6 +215,28 @@ TEST_P(ConcurrentChangeTest, ARevocationLeavesNothing) {
             }
             EXPECT_GT(calls, 3);
         }
+    }
+}
+
+TEST_P(ConcurrentChangeTest, ARevocationKeepsTheGroupThatTheIdHad) {
+    rotate("sole", 0s)();
+    for (const std::string group : {"", "team"}) {
+        const std::string other = group.empty() ? "team" : "";
+        regroup(group)();
+        start_ = database_.data;
+        for (int calls = 0; calls < kMostCalls; ++calls) {
+            bool is_changed = false;
+            const Operate change = [&] {
+                regroup(other)();
+                is_changed = true;
+            };
+            execute_both(change, revoke(), calls);
+            auto& index = database_.data.hashes["t:group_of_ids"];
+            EXPECT_EQ(index.contains("acme") ? index["acme"] : std::string(),
+                      is_changed ? other : group)
+                << calls;
+        }
+        database_.data = start_;
     }
 }
 
