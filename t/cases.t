@@ -6,6 +6,7 @@ use warnings;
 use lib 't/lib';
 use Command;
 use Cwd qw(getcwd);
+use Digest::SHA qw(sha256_hex);
 use FastCgiServer;
 use File::Temp ();
 use Gateway qw(wait_for_room);
@@ -62,7 +63,7 @@ sub start {
         'listen 8080'                   => 'listen 127.0.0.1:%PORT%',
         'listen 127.0.0.1:8081'         => 'listen 127.0.0.1:%PORT3%',
         '127.0.0.1:8090'                => "127.0.0.1:$port",
-        '/var/lib/nginx/names'          => '%DIR%',
+        '/var/lib/nginx/sockets'          => '%DIR%',
         '/var/lib/nginx'                => '%DIR%',
         'server 127.0.0.1:6379'         => 'timeout 2s; server ' . $redis->address,
         %{ delete $options{replace} // {} },
@@ -105,14 +106,14 @@ sub service {
     return ($listener->sockport, $process);
 }
 
-subtest 'A second server' => sub {
-    ++$run{'A second server'};
+subtest 'the folder of a socket' => sub {
+    ++$run{'Requests and tokens per minute'};
     plan skip_all => 'only root can be another user' if $> != 0;
     my $dir = File::Temp->newdir('names-XXXXXX', TMPDIR => 1);
     chmod 0755, $dir;
-    commands_of('A second server', '/var/lib/nginx' => "$dir");
+    commands_of('Requests and tokens per minute', '/var/lib/nginx' => "$dir");
     # An nginx like this one makes the sockets. As root, its workers would be root as well, so others try to connect.
-    my $nginx = Nginx->start(conf => "server { listen unix:$dir/names/a.sock; location / { return 204; } }");
+    my $nginx = Nginx->start(conf => "server { listen unix:$dir/sockets/a.sock; location / { return 204; } }");
     my $can_connect = sub {
         my ($user) = @_;
         my ($uid, $gid) = (getpwnam $user)[2, 3];
@@ -120,14 +121,14 @@ subtest 'A second server' => sub {
         if (!$child) {
             ($(, $)) = ($gid, "$gid $gid");
             POSIX::setuid($uid);
-            POSIX::_exit(IO::Socket::UNIX->new(Peer => "$dir/names/a.sock") ? 0 : 1);
+            POSIX::_exit(IO::Socket::UNIX->new(Peer => "$dir/sockets/a.sock") ? 0 : 1);
         }
         waitpid $child, 0;
         return $? == 0 ? 'yes' : 'no';
     };
     is($can_connect->('www-data'), 'yes', 'the workers can connect to the second server');
     is($can_connect->('nobody'), 'no', '… other users cannot');
-    chmod 0755, "$dir/names";
+    chmod 0755, "$dir/sockets";
     is($can_connect->('nobody'), 'yes', '… because of the folder');
     $nginx->stop;
 };
@@ -145,26 +146,24 @@ subtest 'Own limits and several tenants' => sub {
 };
 
 subtest 'Several keys of one organisation' => sub {
-    my $nginx = start('Several keys of one organisation', replace => { '600r/m 10000r/d' => '4r/d' });
+    my $nginx = start('Several keys of one organisation', replace => { '100r/m' => '3r/d', '600r/m 10000r/d' => '5r/d' });
     my @keys = commands_of('Several keys of one organisation');
     is(scalar(@keys = grep { /^tg_/ } @keys), 2, 'two keys');
+    my $counts = sub { join ' ', map { $redis->cmd('HGET', "tollgate:quota:{acme}$_", '86400.count') } qw(acme-web:api acme-mobile:api :organisations:group) };
     my @first = map { http_get($nginx, '/', bearer($_), 'X-Organisation' => 'other', 'X-Key-Id' => 'other') } @keys;
-    like($first[0]->body, qr/ key=acme-web .*\norganisation=acme authorization= /, 'the service gets the key and the organisation') or diag($first[0]->body);
+    like($first[0]->body, qr/ key=acme-web .*\norganisation=acme authorization= /, 'the service gets the id and the organisation') or diag($first[0]->body);
     like($first[1]->body, qr/ key=acme-mobile .*\norganisation=acme /, '… of the other key as well');
-    is_deeply([map { $_->header('X-RateLimit-Remaining') } @first], [3, 2], 'both keys take from one quota, which the client sees');
-    is_deeply(statuses(sub { http_get($nginx, '/', bearer($keys[0])) }, 3), [200, 200, 429], '… which is spent');
-    my $limited = http_get($nginx, '/', bearer($keys[1]));
-    is($limited->status . ' ' . $limited->json->{code}, '429 rate_limit_exceeded', '… for the other key as well');
-    cmp_ok($limited->header('Retry-After') // 0, '>', 0, '… with Retry-After');
-    is(count('acme', prefix => 'organisations:', table => 'organisations'), 4, 'a refused request is not counted');
+    is($counts->(), '1 1 2', 'both keys take from one quota, and from their own');
+    is_deeply(statuses(sub { http_get($nginx, '/', bearer($keys[0])) }, 3), [200, 200, 429], 'the limit of a key');
+    is_deeply(statuses(sub { http_get($nginx, '/', bearer($keys[1])) }, 2), [200, 429], 'the limit of all keys');
+    is($counts->(), '3 2 5', '… and a refused request is not counted');
     my $alone = $tollgate->json(qw(key issue --plan member --id alone))->{key};
-    is(http_get($nginx, '/', bearer($alone), 'X-Organisation' => 'acme')->status, 401, 'a key without an organisation, also if the client names one');
-    is(http_get($nginx, '/', bearer('acme'))->status, 401, 'a name is no key');
+    like(http_get($nginx, '/', bearer($alone), 'X-Organisation' => 'acme')->body, qr/\norganisation= /, 'a key without an organisation, also if the client names one');
+    is_deeply([count('alone'), http_get($nginx, '/', bearer($alone))->header('X-RateLimit-Limit')], [1, 3], '… has its own limit only');
     $nginx->stop;
 
-    $redis->cmd('DEL', 'organisations:quota:{acme}:organisations');
-    $nginx = start('Several keys of one organisation', replace => { '600r/m 10000r/d' => '4r/d', '$tollgate_meta_organisation' => 'acme' });
-    is_deeply([map { http_get($nginx, '/', bearer($_))->header('X-RateLimit-Remaining') } $alone, @keys], [3, 2, 1], 'a constant: one quota for all keys');
+    $nginx = start('Several keys of one organisation', replace => { '100r/m' => 'unlimited', '600r/m 10000r/d' => '7r/d' });
+    is_deeply([map { scalar http_get($nginx, '/', bearer($_))->header('X-RateLimit-Remaining') } @keys, $keys[0], $alone], [1, 0, 0, undef], 'with an unlimited plan, only the organisation has limits');
     $nginx->stop;
 };
 
@@ -435,6 +434,16 @@ subtest 'Requests and tokens per minute' => sub {
     becomes(sub { minute('both-failed', 'tokens') }, 0, '… costs no tokens');
     $nginx->stop;
 
+    my $limited = $tollgate->json(qw(key issue --plan free --id both-from --from 127.0.0.0/8))->{key};
+    for my $tells (0, 1) {
+        $nginx = start('Requests and tokens per minute', service => $model_port, !$tells ? () : (replace => {
+            'proxy_pass                     http://unix' => 'proxy_set_header X-Real-IP $remote_addr; proxy_pass http://unix',
+            '%DIR%/requests.sock;'                       => '%DIR%/requests.sock; set_real_ip_from unix:; real_ip_header X-Real-IP;',
+        }));
+        is(http_get($nginx, '/v1/chat/completions?units=1', bearer($limited))->status, $tells ? 200 : 403, 'a key with --from' . ($tells ? ', with X-Real-IP' : ''));
+        $nginx->stop;
+    }
+
     $nginx = start('Requests and tokens per minute', service => $events_port);
     my $stream = begin($nginx, 'completions', key('both-stream'), folder => 'v1/chat');
     ok(ref $stream, 'an event passes both servers while the response continues');
@@ -446,7 +455,8 @@ subtest 'Limits for each model' => sub {
     my $nginx = start('Limits for each model', service => $model_port, replace => { '60r/m' => '3r/d', '10r/m' => '1r/d', '100000r/m' => '20000r/d', '20000r/m' => '20000r/d' });
     my $key = key('models');
     my $get = sub { my ($model, $query) = @_; return http_get($nginx, '/v1/chat/a%20b?' . ($query // 'units=100'), bearer($key), $model ? ('X-Model' => $model) : ()) };
-    my $counts = sub { join ' ', map { count('models', table => $_) } qw(small small_requests large large_requests all) };
+    my $value = substr sha256_hex('1'), 0, 16;
+    my $counts = sub { join ' ', (map { count('models', table => "$_:$value") } qw(small small_requests large large_requests)), count('models', table => 'all') };
     my $first = $get->('model-s', 'units=300');
     is($first->json->{uri}, '/v1/chat/a%20b?units=300', 'the service gets the URI of the client');
     becomes($counts, '300 1 0 0 300', '… and the small model is charged');
@@ -457,12 +467,21 @@ subtest 'Limits for each model' => sub {
     is($get->('model-s')->status, 200, 'the small model has requests');
     becomes($counts, '400 2 500 1 900', '… which are counted');
     is_deeply([map { $get->($_)->status } 'large', undef], [404, 404], 'an unknown model, and none');
-    is(http_get($nginx, '/small/v1/chat', bearer($key))->status, 404, 'the locations of the models are internal');
-    is($counts->(), '400 2 500 1 900', '… these cost nothing');
+    is($counts->(), '400 2 500 1 900', '… cost nothing');
     is(http_get($nginx, '/v1/chat', 'X-Model' => 'model-s')->status, 401, 'without a key');
     $redis->cmd('HSET', 'tollgate:quota:{models}:all', '86400.count', 997000);
     is($get->('model-s')->status, 429, 'the tokens of all models are spent');
     is($counts->(), '400 2 500 1 997000', '… and nothing is counted');
+    $nginx->stop;
+
+    $nginx = start('Limits for each model', service => $model_port, replace => { 'model-s 1;' => 'model-s 1; model-m 2;', '60r/m' => '1r/d' });
+    $key = key('more-models');
+    is_deeply([map { $get->($_)->status } qw(model-s model-m model-s model-m)], [200, 200, 429, 429], 'models with the same limits share the tables, and no counter');
+    $nginx->stop;
+
+    $nginx = start('Limits for each model', service => $model_port, replace => { '$http_x_model' => '$uri', 'model-s' => '~^/v1/models/model-s/' });
+    $key = key('paths');
+    is_deeply([map { http_get($nginx, "/v1/models/$_/chat?units=1", bearer($key))->status } qw(model-s model-m)], [200, 404], 'a model in the path');
     $nginx->stop;
 };
 

@@ -31,7 +31,7 @@ sub snippet {
     ++$tried{$heading};
     return ($blocks{$heading} // die "no configuration below \"$heading\"\n")
         =~ s/\blisten\s+80\b/listen 127.0.0.1:%PORT%/r =~ s{http://127\.0\.0\.1:8090}{http://unix:%DIR%/service.sock}gr
-        =~ s{/var/lib/nginx/names}{%DIR%}gr =~ s/\btollgate_plans\s+\w+\K/ lease=off/gr;    # each unit is in Redis at once
+        =~ s{/var/lib/nginx/sockets}{%DIR%}gr =~ s/\btollgate_plans\s+\w+\K/ lease=off/gr;    # each unit is in Redis at once
 }
 
 # Checks that a table of the page contains this text.
