@@ -24,7 +24,7 @@ for my $row ($section =~ /^\|(.*)\|$/mg) {
     $listed{$commands} //= [];
 }
 
-my $gateway = Gateway->start(plans => 'plan free 2r/h 4r/d; plan busy 1000000r/d; plan slow 1r/d window=sliding; ban after=2 within=1m for=10m; history 2d;');
+my $gateway = Gateway->start(plans => 'plan free 2r/h 4r/d; plan busy 1000000r/d; plan slow 1r/d in_flight=5 window=sliding; ban after=2 within=1m for=10m; history 2d;');
 wait_for_room($gateway->redis, 3600, 60);
 my $tollgate = Command->new(redis => $gateway->redis->address, prefix => 't:');
 
@@ -71,9 +71,10 @@ my $bans = $tollgate->json(qw(ban list));
 is_deeply([map { $_->{id} } @$bans], ['k1'], 'ban list is an array of banned ids');
 prints($bans->[0], $ban, '… with the members of ban show');
 prints($tollgate->json(qw(key reindex)), $listed{'`key reindex`'}, 'key reindex');
-prints($tollgate->json(qw(usage k1)), $listed{'`usage`, `key reset`'}, 'usage');
-prints($tollgate->json(qw(usage k2)), $listed{'`usage`, `key reset`'}, '… with sliding windows');
-prints($tollgate->json(qw(key reset k2)), $listed{'`usage`, `key reset`'}, 'key reset');
+my $usage = $listed{'`usage`, `key reset`'};
+prints($tollgate->json(qw(usage k1)), [grep { !/^in_flight/ } @$usage], 'usage');
+prints($tollgate->json(qw(usage k2)), $usage, '… with a limit of requests in flight');
+prints($tollgate->json(qw(key reset k2)), $usage, 'key reset');
 prints($tollgate->json(qw(ban lift k1)), $ban, 'ban lift');
 prints($tollgate->json(qw(group set acme --plan free --force)), $listed{'`group show`, `set`'}, 'group set');
 prints($tollgate->json(qw(group show acme)), $listed{'`group show`, `set`'}, 'group show');
@@ -88,6 +89,9 @@ my $top = $tollgate->run(qw(top --json --count 10 --interval 100ms));
 $load->finish;
 my ($reading) = grep { @{ $_->{rows} } } map { JSON::PP->new->utf8->decode($_) } split /\n/, $top->{out};
 prints($reading, $listed{'`top`'}, 'top');
+
+my $doctor = $tollgate->run(qw(doctor --json));
+prints(JSON::PP->new->utf8->decode($doctor->{out}), $listed{'`doctor`'}, 'doctor');
 
 my $log = File::Temp->new;
 print $log map { qq({"msec":$_.5,"key_id":"k","plan":"free"}\n) } 1 .. 3;
@@ -107,7 +111,7 @@ prints(JSON::PP->new->utf8->decode($entry), $listed{'`audit`'}, 'audit');
 
 prints($tollgate->json(qw(key revoke --yes k2)), $listed{'`key revoke`'}, 'key revoke');
 is_deeply([sort keys %listed], [sort '`key show`, `key import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
-    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`group show`, `set`', '`group list`', '`usage`, `key reset`', '`usage --history`', '`export usage`', '`top`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
+    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`group show`, `set`', '`group list`', '`usage`, `key reset`', '`usage --history`', '`export usage`', '`top`', '`doctor`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
     'each command of the table was run');
 
 subtest 'what revoke keeps' => sub {
