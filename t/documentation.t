@@ -223,7 +223,7 @@ for my $page (@pages) {
 subtest 'the users of Redis may do what they need' => sub {
     my ($block) = $reference->blocks('redis');
     my @users = split /\n/, $block->{text};
-    is(@users, 2, 'two users are shown');
+    is(@users, 3, 'three users are shown');
     my ($prefix) = $block->{text} =~ /~(\S+)\*/;
     my $secured = RedisServer->start(acl => \@users);
     my $nginx = Nginx->start(

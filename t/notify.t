@@ -20,28 +20,27 @@ my @secrets = map { 'whsec_' . encode_base64($_ x 32, '') } qw(a b);
 my $secret_file = "$dir/secret";
 write_file($secret_file, "$secrets[0]\n");
 
-# The line of the page is sufficient for the user of the command.
-my $operator = do {
+# The lines of the page are sufficient for the users of the command.
+my @users = do {
     open my $page, '<', 'module/README.md' or die $!;
-    local $/;
-    <$page> =~ /^(user operator .*)$/m ? $1 =~ s/petstore:/t:/gr : die 'no user';
+    map { s/petstore:/t:/gr } grep { /^user (?:operator|notify) / } <$page>;
 };
 
 sub write_file { my ($path, $text) = @_; open my $file, '>', $path or die $!; print $file $text; close $file or die $! }
 
-sub new_redis { return RedisServer->start(acl => ['user default on nopass ~* &* +@all', $operator], @_) }
+sub new_redis { return RedisServer->start(acl => ['user default on nopass ~* &* +@all', @users], @_) }
 
 sub command_for {
-    my ($redis) = @_;
+    my ($redis, $user) = @_;
     my $url = $redis->isa('RedisCluster') ? 'redis+cluster://127.0.0.1:' . ($redis->nodes)[0]->port
-            : "unix://operator:SECRET\@" . $redis->socket;
+            : "unix://$user:SECRET\@" . $redis->socket;
     return Command->new(redis => $url, prefix => 't:');
 }
 
 # Starts the command. It is killed when the object ends.
 sub start_notify {
     my ($redis, $receiver, @arguments) = @_;
-    my $started = command_for($redis)->start('notify', '--url', $receiver->url, '--secret-file', $secret_file, @arguments);
+    my $started = command_for($redis, 'notify')->start('notify', '--url', $receiver->url, '--secret-file', $secret_file, @arguments);
     return bless $started, 'Started';
 }
 sub Started::kill9 {
@@ -331,7 +330,7 @@ subtest 'an entry that is no notice is removed' => sub {
 
 subtest 'keys that expire' => sub {
     my ($redis, $receiver) = (new_redis(), WebhookReceiver->new);
-    my $tollgate = command_for($redis);
+    my $tollgate = command_for($redis, 'operator');
     my $day = 86400;
     my %keys = (
         never => [undef, 400], far => [40, 400], month => [29.5, 400], week => [6.5, 400], day => [0.5, 400],
@@ -367,6 +366,7 @@ subtest 'keys that expire' => sub {
         'another command repeats none, and finds the one that is new');
     becomes(sub { rest($redis) }, 0, 'that is all');
     cmp_ok($redis->cmd('TTL', 't:noticed:' . sha256_hex('token-day')), '<=', $day / 2, 'what was noticed is forgotten with the key');
+    is_deeply([map { $_->{object} } grep { $_->{username} eq 'notify' } map { +{@$_} } @{ $redis->cmd('ACL', 'LOG') }], ['exists'], 'the user may do all of this, but not search for tables of another prefix');
 };
 
 subtest 'Redis Cluster' => sub {
@@ -391,14 +391,14 @@ subtest 'Redis Cluster' => sub {
 
 subtest 'mistakes' => sub {
     my ($redis, $receiver) = (new_redis(), WebhookReceiver->new);
-    my $run = sub { my ($secret, $url) = @_; write_file("$dir/other", $secret); return command_for($redis)->run('notify', '--url', $url // $receiver->url, '--secret-file', "$dir/other") };
+    my $run = sub { my ($secret, $url) = @_; write_file("$dir/other", $secret); return command_for($redis, 'operator')->run('notify', '--url', $url // $receiver->url, '--secret-file', "$dir/other") };
     for my $secret ('', "secret\n", "whsec_abc\n", 'whsec_' . encode_base64('a' x 23, ''), 'whsec_' . encode_base64('a' x 65, '')) {
         my $result = $run->($secret);
         is($result->{status}, 2, "secret '" . $secret =~ s/\s//gr . "'");
         like($result->{err}, qr/^tollgate: --secret-file \S+: (a secret is whsec_ and 24 to 64 bytes in base64|there is no secret)$/, '… the message');
     }
     is($run->("$secrets[0]\n", 'ftp://example.com/')->{status}, 2, 'another scheme');
-    is(command_for($redis)->run('notify', '--url', $receiver->url)->{status}, 2, 'no secret');
+    is(command_for($redis, 'operator')->run('notify', '--url', $receiver->url)->{status}, 2, 'no secret');
 };
 
 # TOLLGATE_STANDARDWEBHOOKS: a folder in which npm has installed the library.
