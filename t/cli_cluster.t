@@ -89,7 +89,7 @@ subtest 'the URL of one server' => sub {
 subtest 'the documented user is sufficient' => sub {
     my ($page) = grep { $_->path eq 'module/README.md' } Markdown->pages("$FindBin::Bin/..");
     my ($rules) = map { $_->{text} =~ /^user operator (.*)$/m } $page->blocks('redis');
-    my ($more) = join('', map { $_->[0] } @{ $page->{prose} }) =~ /In a cluster, the operator needs `(\+cluster\S* \+asking)`/ or die 'no commands in the documentation';
+    my ($more) = join('', map { $_->[0] } @{ $page->{prose} }) =~ /In a cluster, the operator and `notify` need `(\+cluster\S* \+asking)`/ or die 'no commands in the documentation';
     $rules =~ s/petstore:/$prefix/g;
     $_->cmd('ACL', 'SETUSER', 'operator', 'reset', split(/ /, $rules), split(/ /, $more)) for $cluster->nodes;
     my $operator = Command->new(redis => url('operator:SECRET@', @masters), prefix => $prefix);

@@ -32,7 +32,7 @@ sub new_redis { return RedisServer->start(acl => ['user default on nopass ~* &* 
 
 sub command_for {
     my ($redis, $user) = @_;
-    my $url = $redis->isa('RedisCluster') ? 'redis+cluster://127.0.0.1:' . ($redis->nodes)[0]->port
+    my $url = $redis->isa('RedisCluster') ? "redis+cluster://$user:SECRET\@127.0.0.1:" . ($redis->nodes)[0]->port
             : "unix://$user:SECRET\@" . $redis->socket;
     return Command->new(redis => $url, prefix => 't:');
 }
@@ -371,6 +371,8 @@ subtest 'keys that expire' => sub {
 
 subtest 'Redis Cluster' => sub {
     my ($cluster, $receiver) = (RedisCluster->start(masters => 3), WebhookReceiver->new);
+    my ($rules) = map { /^user notify (.*)/ } @users;
+    $_->cmd('ACL', 'SETUSER', 'notify', split(/ /, $rules), qw(+cluster|slots +asking)) for $cluster->nodes;
     my %tag = map { $_ => 1 } 1 .. 300;
     # A tag of each of some slots: the smallest number of the slot.
     my %slots;
