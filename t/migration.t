@@ -197,6 +197,20 @@ subtest 'a route with a plan table of its own' => sub {
     is(count('route', 'search'), 1, '… and not in the second');
 };
 
+subtest 'groups and values' => sub {
+    my $service_of = sub { my ($table) = @_; return "tollgate $table; proxy_pass http://unix:%DIR%/service.sock;" };
+    my $grouped = start("server { listen 127.0.0.1:%PORT%; location / { @{[$service_of->('consumers')]} } location /users/ { @{[$service_of->('users')]} } }",
+        tables => 'tollgate_plans consumers by=group { plan team 3r/d; } tollgate_plans users by=$http_x_user { plan free 1r/d; }');
+    is($tollgate->run(qw(group set acme --plan team))->{status}, 0, 'a consumer');
+    my @keys = map { key("credential$_", qw(--plan free --group acme)) } 1 .. 2;
+    says('`tollgate_plans consumers by=group { … }`');
+    is_deeply([map { get($grouped, '/', $_)->status } @keys, @keys], [200, 200, 200, 429], '… its credentials share a quota');
+    says('such as `by=$http_x_user`, for each id');
+    is_deeply([map { get($grouped, '/users/', $keys[ $_->[0] ], 'X-User' => $_->[1])->status } [0, 'a'], [0, 'a'], [0, 'b'], [1, 'a']], [200, 429, 200, 200],
+        '… each value of an id has a counter');
+    $grouped->stop;
+};
+
 subtest 'APISIX' => sub {
     my $key = key('group', qw(--plan tiny));
     is_deeply([map { get($nginx, $_, $key)->status } qw(/ /again/ / /again/)], [200, 200, 200, 429], 'a plan table in several locations has one count');
