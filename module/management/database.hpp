@@ -38,6 +38,9 @@ class Database {
     virtual void execute(std::vector<Transaction> transactions, Done done) = 0;
     /// Calls `done` after this time, without replies.
     virtual void wait(std::chrono::milliseconds time, Done done) = 0;
+    /// Lets other work of the process go on, if the operation has taken the processor for long: the
+    /// task is resumed after it. Returns false if the task may go on at once.
+    virtual bool defer(std::coroutine_handle<> /*task*/) { return false; }
     /// The time since the request arrived whose operation this executes. 0 if it is no request.
     virtual std::chrono::milliseconds elapsed() const { return {}; }
     /// Whether one transaction may change both keys, in any state of the deployment.
@@ -112,6 +115,19 @@ inline auto wait(Database& database, std::chrono::milliseconds time) {
     return await<std::vector<Replies>>(
         [&database, time](auto done) { database.wait(time, std::move(done)); });
 }
+
+/// Awaited after each of many elements: lets other work of the process go on, if it is time.
+class [[nodiscard]] Pause {
+  public:
+    explicit Pause(Database& database) : database_(database) {}
+
+    static bool await_ready() noexcept { return false; }
+    bool await_suspend(std::coroutine_handle<> task) { return database_.defer(task); }
+    static void await_resume() noexcept {}
+
+  private:
+    Database& database_;
+};
 
 /// Runs a task to its end with a database that calls `done` before it returns.
 template <typename Result>

@@ -171,6 +171,7 @@ Task<std::vector<Replies>> read_quotas(Database& database, const redis::Keys& ke
             transaction.commands.push_back(
                 reading_of_small_hash(keys.history(reading.id.owner()), kFewFields));
         }
+        co_await Pause(database);
     }
     if (!has_histories && tables.empty()) {
         co_return std::vector<Replies>(readings.size(), Replies(std::in_place));
@@ -201,6 +202,7 @@ Task<void> scan(Database& database, const redis::Keys& keys, std::vector<Reading
         const auto read = co_await run_all(database, std::move(commands));
         for (std::size_t i = 0; i < read.size(); ++i) {
             add_page(*unfinished[i], read[i]);
+            co_await Pause(database);
         }
         std::erase_if(unfinished, [](const Reading* reading) { return reading->cursor == "0"; });
     }
@@ -251,9 +253,11 @@ Task<std::vector<Reading>> HistoryReader::read_few(std::vector<Reading> readings
                                                    std::vector<Reading>& many,
                                                    std::vector<UsageHistory>& histories) {
     std::vector<Reading> with_others;
-    const auto all = co_await read_quotas(database_, keys_, readings, tables, Histories::kIfSmall);
+    auto all = co_await read_quotas(database_, keys_, readings, tables, Histories::kIfSmall);
     for (std::size_t i = 0; i < readings.size(); ++i) {
-        const auto& history = all[i].value().back();
+        co_await Pause(database_);
+        const auto replies = std::exchange(all[i], std::nullopt).value();
+        const auto& history = replies.back();
         if (history.kind == redis::Value::Kind::kInteger) {
             many.push_back(std::move(readings[i]));
             continue;
@@ -265,7 +269,7 @@ Task<std::vector<Reading>> HistoryReader::read_few(std::vector<Reading> readings
             continue;
         }
         const auto index = readings[i].index;
-        histories[index] = history_of(std::move(readings[i]), all[i].value(), tables);
+        histories[index] = history_of(std::move(readings[i]), replies, tables);
     }
     co_return with_others;
 }
@@ -296,6 +300,7 @@ Task<void> HistoryReader::read_many(std::vector<Reading> readings,
     for (std::size_t i = 0; i < readings.size(); ++i) {
         const auto index = readings[i].index;
         histories[index] = history_of(std::move(readings[i]), after[i].value(), tables_);
+        co_await Pause(database_);
     }
 }
 

@@ -41,7 +41,8 @@ bool NamePattern::matches(const std::string& name) const {
 }
 
 bool KeyFilter::matches(const KeysOfId& keys, std::chrono::sys_seconds now) const {
-    const KeyRecord record = keys.keys.empty() ? KeyRecord{} : keys.keys.front().record;
+    static const KeyRecord kNone;
+    const KeyRecord& record = keys.keys.empty() ? kNone : keys.keys.front().record;
     return (!plan || record.plan == *plan) && (!state || state_of(keys, now) == *state) &&
            (!expires_before || (record.expires && *record.expires < *expires_before)) &&
            std::ranges::all_of(indexed_fields(), [&](const IndexedField& field) {

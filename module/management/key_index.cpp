@@ -40,16 +40,6 @@ bool has_entry(const KeysOfId& keys, const std::string& entry) {
                                [&](const StoredKey& key) { return has_entry(key, entry); });
 }
 
-/// Leaves only the keys of ids whose current key has the entry.
-void drop_untrue(std::vector<KeysOfId>& keys, const std::vector<std::string>& entries) {
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-        auto& found = keys[i].keys;
-        if (!found.empty() && !has_entry(found.front(), entries[i])) {
-            found.clear();
-        }
-    }
-}
-
 }  // namespace
 
 std::optional<IndexedName> IndexedName::of_cursor(std::string_view cursor) {
@@ -134,21 +124,42 @@ Task<std::vector<std::string>> KeyIndex::entries_after(std::string begin, std::s
 /// The keys of the ids of these entries, in their order, without pending ones. An id may have
 /// several entries.
 Task<std::vector<KeysOfId>> KeyIndex::keys_with(std::vector<std::string> entries) {
-    std::map<std::string_view, std::size_t> places;
+    struct Found {
+        std::size_t place;    ///< in `ids`
+        std::size_t entries;  ///< that were not answered yet
+    };
+    std::map<std::string_view, Found> places;
     std::vector<std::string> ids;
     for (const auto& entry : entries) {
         const auto id = id_of_entry(entry);
-        if (places.try_emplace(id, ids.size()).second) {
+        const auto [place, is_new] = places.try_emplace(id, Found{ids.size(), 0});
+        ++place->second.entries;
+        if (is_new) {
             ids.emplace_back(id);
         }
     }
-    const auto keys = co_await reader_.keys_of(std::move(ids));
+    auto keys = co_await reader_.keys_of(std::move(ids));
     std::vector<KeysOfId> all;
     all.reserve(entries.size());
     for (const auto& entry : entries) {
-        all.push_back(keys[places.find(id_of_entry(entry))->second]);
+        Found& found = places.find(id_of_entry(entry))->second;
+        KeysOfId& one = keys[found.place];
+        all.push_back(--found.entries == 0 ? std::move(one) : one);
+        co_await Pause(database_);
     }
     co_return all;
+}
+
+/// Leaves only the keys of ids whose current key has the entry.
+Task<void> KeyIndex::drop_untrue(std::vector<KeysOfId>& keys,
+                                 const std::vector<std::string>& entries) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        auto& found = keys[i].keys;
+        if (!found.empty() && !has_entry(found.front(), entries[i])) {
+            found.clear();
+        }
+        co_await Pause(database_);
+    }
 }
 
 Task<KeyIndex::Names> KeyIndex::names_after(std::string prefix, std::optional<IndexedName> last,
@@ -170,7 +181,7 @@ Task<std::vector<KeysOfId>> KeyIndex::keys_of(std::span<const IndexedName> names
     std::vector<std::string> entries;
     std::ranges::transform(names, std::back_inserter(entries), entry_of_name);
     auto keys = co_await keys_with(entries);
-    drop_untrue(keys, entries);
+    co_await drop_untrue(keys, entries);
     co_return keys;
 }
 
@@ -187,7 +198,7 @@ Task<KeyPage> KeyIndex::page(std::string begin, std::optional<Place> last, std::
     }
     page.has_more = has_more && !entries.empty();
     page.ids = co_await keys_with(entries);
-    drop_untrue(page.ids, entries);
+    co_await drop_untrue(page.ids, entries);
     co_return page;
 }
 

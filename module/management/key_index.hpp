@@ -83,6 +83,7 @@ class KeyIndex {
     Task<std::vector<std::string>> entries_after(std::string begin, std::string last,
                                                  std::size_t count);
     Task<std::vector<KeysOfId>> keys_with(std::vector<std::string> entries);
+    Task<void> drop_untrue(std::vector<KeysOfId>& keys, const std::vector<std::string>& entries);
     Task<std::size_t> add_missing();
     Task<std::size_t> remove_untrue();
 

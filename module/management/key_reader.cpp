@@ -127,6 +127,7 @@ Task<std::vector<KeyReader::Listed*>> KeyReader::changed_sets(std::vector<Listed
     commands.reserve(ids.size());
     for (const Listed* id : ids) {
         commands.push_back({"SMEMBERS", keys_.id(id->id)});
+        co_await Pause(database_);
     }
     const auto sets = co_await run_all(database_, std::move(commands));
     std::vector<Listed*> changed;
@@ -137,6 +138,7 @@ Task<std::vector<KeyReader::Listed*>> KeyReader::changed_sets(std::vector<Listed
             ids[i]->digests = std::move(digests);
             changed.push_back(ids[i]);
         }
+        co_await Pause(database_);
     }
     co_return changed;
 }
@@ -150,12 +152,16 @@ Task<void> KeyReader::read_listed(std::vector<Listed*> ids) {
         by_name.emplace(id->id, id);
         std::ranges::copy(id->digests, std::back_inserter(digests));
     }
-    auto found = co_await read(std::move(digests));
+    auto found = co_await read_each(std::move(digests));
     for (StoredKey& key : found) {
         const auto id = by_name.find(key.record.id);
         if (id != by_name.end() && std::ranges::binary_search(id->second->digests, key.digest)) {
             id->second->keys.push_back(std::move(key));
         }
+        co_await Pause(database_);
+    }
+    for (Listed* id : ids) {
+        std::ranges::stable_sort(id->keys, is_before);
     }
 }
 
@@ -164,6 +170,7 @@ Task<std::vector<KeysOfId>> KeyReader::with_last_uses(std::vector<KeysOfId> ids)
     commands.reserve(ids.size());
     for (const auto& one : ids) {
         commands.push_back({"HGETALL", keys_.used(one.id)});
+        co_await Pause(database_);
     }
     const auto replies = co_await run_all(database_, std::move(commands));
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -171,6 +178,7 @@ Task<std::vector<KeysOfId>> KeyReader::with_last_uses(std::vector<KeysOfId> ids)
         for (auto& key : ids[i].keys) {
             key.used = redis::parse_unix_time(uses[key.digest]);
         }
+        co_await Pause(database_);
     }
     co_return ids;
 }
@@ -189,20 +197,29 @@ Task<std::vector<std::string>> KeyReader::digests_of(std::string id) {
 }
 
 Task<std::vector<StoredKey>> KeyReader::read(std::vector<std::string> digests) {
+    auto found = co_await read_each(std::move(digests));
+    std::ranges::stable_sort(found, is_before);
+    co_return found;
+}
+
+/// The keys with these digests, in their order.
+Task<std::vector<StoredKey>> KeyReader::read_each(std::vector<std::string> digests) {
     std::vector<Transaction> records(digests.size());
     for (std::size_t i = 0; i < digests.size(); ++i) {
         const auto name = keys_.key(digests[i]);
         records[i].commands = {{"HGETALL", name}, {"PTTL", name}};
+        co_await Pause(database_);
     }
-    const auto all = co_await execute(database_, std::move(records));
+    auto all = co_await execute(database_, std::move(records));
     std::vector<StoredKey> found;
+    found.reserve(digests.size());
     for (std::size_t i = 0; i < digests.size(); ++i) {
-        const auto& replies = all[i].value();
+        const auto replies = std::exchange(all[i], std::nullopt).value();
         if (auto key = read_stored_key(digests[i], replies[0], replies[1])) {
             found.push_back(std::move(*key));
         }
+        co_await Pause(database_);
     }
-    std::ranges::stable_sort(found, is_before);
     co_return found;
 }
 

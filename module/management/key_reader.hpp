@@ -76,6 +76,7 @@ class KeyReader {
     };
 
     Task<std::vector<KeysOfId>> all_keys(std::vector<std::string> ids);
+    Task<std::vector<StoredKey>> read_each(std::vector<std::string> digests);
     Task<std::vector<Listed*>> changed_sets(std::vector<Listed*> ids);
     Task<void> read_listed(std::vector<Listed*> ids);
 

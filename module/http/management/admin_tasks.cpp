@@ -20,13 +20,14 @@ constexpr std::size_t kMostWaiting = 32;
 
 /// A request, and what it has executed.
 struct AdminTasks::Running {
-    Running(RedisClient& transport, SteadyTime arrival) : database(transport, arrival) {}
+    Running(RedisClient& transport, OperationTurns& turns, SteadyTime arrival)
+        : database(transport, turns, arrival) {}
 
     TransportDatabase database;
     std::optional<management::Task<void>> task = std::nullopt;  ///< uses the database
 };
 
-AdminTasks::AdminTasks() = default;
+AdminTasks::AdminTasks(OperationTurns& turns) : turns_(turns) {}
 AdminTasks::~AdminTasks() = default;
 
 void AdminTasks::start(RedisClient& transport, management::AdminRequest request, SteadyTime arrival,
@@ -64,7 +65,7 @@ bool AdminTasks::may_begin(const Kind& kind) const {
 void AdminTasks::begin(Waiting waiting) {
     running_.remove_if(
         [](const Running& running) { return !running.task || running.task->is_done(); });
-    Running& running = running_.emplace_back(waiting.transport, waiting.arrival);
+    Running& running = running_.emplace_back(waiting.transport, turns_, waiting.arrival);
     ++kind_of(waiting.request).under_way;
     running.task = run(running, std::move(waiting));
     running.task->start();

@@ -4,6 +4,7 @@
 #include <list>
 #include <memory>
 
+#include "module/http/management/operation_turns.hpp"
 #include "module/http/redis_client.hpp"
 #include "module/management/admin/admin_api.hpp"
 
@@ -28,7 +29,8 @@ class AdminClient {
 /// begun goes on to its end when its client closes the connection: a key that must end ends.
 class AdminTasks {
   public:
-    AdminTasks();
+    /// Operations take turns. The turns must outlive the object.
+    explicit AdminTasks(OperationTurns& turns);
     /// Operations under way stop between two steps.
     ~AdminTasks();
     AdminTasks(const AdminTasks&) = delete;
@@ -61,6 +63,7 @@ class AdminTasks {
     void begin(Waiting waiting);
     void begin_waiting() noexcept;
 
+    OperationTurns& turns_;
     std::list<Running> running_;
     Kind reads_;
     Kind changes_;

@@ -25,86 +25,80 @@ bool is_read(const management::Transaction& transaction) {
     return transaction.conditions.empty() && transaction.names.empty();
 }
 
-/// The transactions of one call: one, or some without conditions, one after the other.
-struct CallOfMany {
-    management::Transaction transaction{};
-    std::size_t first = 0;             ///< index of the first of them
-    std::vector<std::size_t> sizes{};  ///< how many commands each has
+}  // namespace
 
-    bool takes(const management::Transaction& next) const {
-        return is_read(transaction) && is_read(next) &&
-               transaction.commands.size() + next.commands.size() <= kReadsPerCall;
-    }
-    void add(management::Transaction next) {
-        sizes.push_back(next.commands.size());
-        if (sizes.size() == 1) {
-            transaction = std::move(next);
-        } else {
-            std::ranges::move(next.commands, std::back_inserter(transaction.commands));
+/// Transactions that are executed together.
+struct TransportDatabase::Batch {
+    /// The transactions of one call: one, or some without conditions, one after the other.
+    struct Call {
+        management::Transaction transaction{};
+        std::size_t first = 0;             ///< index of the first of them
+        std::vector<std::size_t> sizes{};  ///< how many commands each has
+
+        bool takes(const management::Transaction& next) const {
+            return is_read(transaction) && is_read(next) &&
+                   transaction.commands.size() + next.commands.size() <= kReadsPerCall;
         }
-    }
-};
-
-/// Puts transactions into few calls. If they may not share one, each has its own.
-std::vector<CallOfMany> calls_of(std::vector<management::Transaction> transactions,
-                                 bool may_share) {
-    std::vector<CallOfMany> calls;
-    for (std::size_t i = 0; i < transactions.size(); ++i) {
-        if (calls.empty() || !may_share || !calls.back().takes(transactions[i])) {
-            calls.emplace_back().first = i;
+        void add(management::Transaction next) {
+            sizes.push_back(next.commands.size());
+            if (sizes.size() == 1) {
+                transaction = std::move(next);
+            } else {
+                std::ranges::move(next.commands, std::back_inserter(transaction.commands));
+            }
         }
-        calls.back().add(std::move(transactions[i]));
-    }
-    return calls;
-}
+    };
 
-/// Transactions that were sent together.
-struct Batch {
-    std::vector<CallOfMany> calls;
+    std::vector<management::Transaction> transactions;
+    bool may_share = false;  ///< whether one call may execute several
+    std::size_t sent = 0;    ///< of the transactions
     std::vector<management::Replies> replies;
     std::exception_ptr error;  ///< of one that failed
-    std::size_t pending;
+    std::size_t pending = 1;   ///< calls, and one more until all are sent: calls may fail at once
     management::Database::Done done;
 
+    /// The next transactions, as many as one call executes.
+    Call next_call() {
+        Call call;
+        call.first = sent;
+        do {
+            call.add(std::move(transactions[sent++]));
+        } while (may_share && sent < transactions.size() && call.takes(transactions[sent]));
+        return call;
+    }
+
     /// Keeps the replies to a call.
-    void keep(std::size_t call, std::vector<redis::Value> values) {
-        const auto& made = calls[call];
-        auto all = replies_of(std::move(values), made.transaction);
-        if (made.sizes.size() == 1) {
-            replies[made.first] = std::move(all);
+    void keep(const Call& call, std::vector<redis::Value> values) {
+        auto all = replies_of(std::move(values), call.transaction);
+        if (call.sizes.size() == 1) {
+            replies[call.first] = std::move(all);
             return;
         }
         auto next = all.value().begin();
-        for (std::size_t i = 0; i < made.sizes.size(); ++i) {
-            const auto end = next + static_cast<std::ptrdiff_t>(made.sizes[i]);
-            replies[made.first + i].emplace(std::make_move_iterator(next),
+        for (std::size_t i = 0; i < call.sizes.size(); ++i) {
+            const auto end = next + static_cast<std::ptrdiff_t>(call.sizes[i]);
+            replies[call.first + i].emplace(std::make_move_iterator(next),
                                             std::make_move_iterator(end));
             next = end;
         }
     }
 
-    void finish_one() {
-        if (--pending == 0) {
-            if (error) {
-                done(error);
-            } else {
-                done(std::move(replies));
-            }
+    void finish() {
+        if (error) {
+            done(error);
+        } else {
+            done(std::move(replies));
         }
     }
 };
 
 /// Receives the reply to one call of a batch. When the batch is complete, the operation
-/// continues, which may send further calls.
-class TransactionReply final : public redis::ReplyHandler {
+/// continues in a later turn.
+class TransportDatabase::BatchReply final : public redis::ReplyHandler {
   public:
-    TransactionReply(std::shared_ptr<Batch> batch, std::size_t index, gateway::Engine& engine,
-                     redis::Slot slot, TransportDatabase& database)
-        : batch_(std::move(batch)),
-          index_(index),
-          engine_(engine),
-          slot_(slot),
-          database_(database) {}
+    BatchReply(std::shared_ptr<Batch> batch, Batch::Call call, redis::Slot slot,
+               TransportDatabase& database)
+        : batch_(std::move(batch)), call_(std::move(call)), slot_(slot), database_(database) {}
 
     void on_values(std::span<const redisReply* const> values) noexcept override {
         finish([&] {
@@ -114,14 +108,14 @@ class TransactionReply final : public redis::ReplyHandler {
             for (const auto* value : values) {
                 copies.push_back(redis::copy_of(*value));
             }
-            batch_->keep(index_, std::move(copies));
+            batch_->keep(call_, std::move(copies));
         });
     }
     void on_error(std::string_view message) noexcept override {
         // The connection itself has detected an error that concerns the server: the connection of
         // the requests goes on.
         if (redis::error_scope(message) != redis::ErrorScope::kServer) {
-            engine_.report_error(slot_, message);
+            database_.transport_.engine().report_error(slot_, message);
         }
         finish([&] {
             throw OperationError(Reason::kUnavailable,
@@ -140,37 +134,40 @@ class TransactionReply final : public redis::ReplyHandler {
         } catch (const std::exception&) {
             batch_->error = std::current_exception();
         }
-        gateway::attempt(engine_.log(), [&] { batch_->finish_one(); });
+        gateway::attempt(database_.transport_.engine().log(),
+                         [&] { database_.finish_one(batch_); });
     }
 
     std::shared_ptr<Batch> batch_;
-    std::size_t index_;
-    gateway::Engine& engine_;
+    Batch::Call call_;
     redis::Slot slot_;
     TransportDatabase& database_;
 };
-
-}  // namespace
 
 void TransportDatabase::execute(std::vector<management::Transaction> transactions, Done done) {
     if (transactions.empty()) {
         done(std::vector<management::Replies>());
         return;
     }
+    auto batch = std::make_shared<Batch>();
+    batch->may_share = !transport_.engine().settings().is_cluster;
+    batch->replies.resize(transactions.size());
+    batch->transactions = std::move(transactions);
+    batch->done = std::move(done);
+    send(batch);
+}
+
+/// Sends calls until the turn is over, and the others in later turns.
+void TransportDatabase::send(const std::shared_ptr<Batch>& batch) {
     gateway::Engine& engine = transport_.engine();
-    std::vector<management::Replies> replies(transactions.size());
-    auto calls = calls_of(std::move(transactions), !engine.settings().is_cluster);
-    const std::size_t count = calls.size();
-    // One more is pending until all are sent: calls may fail at once.
-    auto batch = std::make_shared<Batch>(Batch{.calls = std::move(calls),
-                                               .replies = std::move(replies),
-                                               .error = nullptr,
-                                               .pending = count + 1,
-                                               .done = std::move(done)});
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto& transaction = batch->calls[i].transaction;
-        const auto slot = engine.slot_of_key(key_of(transaction, keys()));
-        const auto script_call = call_of(transaction, keys());
+    while (batch->sent < batch->transactions.size()) {
+        if (turns_.is_over()) {
+            turns_.push([this, batch] { send_rest(batch); });
+            return;
+        }
+        auto next = batch->next_call();
+        const auto slot = engine.slot_of_key(key_of(next.transaction, keys()));
+        const auto script_call = call_of(next.transaction, keys());
         redis::Call call{.script = &redis::transaction_script(), .lane = redis::Lane::kManagement};
         for (const auto& key : script_call.keys) {
             call.keys.add(key);
@@ -179,10 +176,35 @@ void TransportDatabase::execute(std::vector<management::Transaction> transaction
             call.arguments.add(argument);
         }
         note_use(slot);
-        engine.transport().run(slot, std::move(call),
-                               std::make_unique<TransactionReply>(batch, i, engine, slot, *this));
+        auto reply = std::make_unique<BatchReply>(batch, std::move(next), slot, *this);
+        ++batch->pending;
+        engine.transport().run(slot, std::move(call), std::move(reply));
     }
-    batch->finish_one();
+    finish_one(batch);
+}
+
+void TransportDatabase::send_rest(const std::shared_ptr<Batch>& batch) noexcept {
+    try {
+        send(batch);
+    } catch (const std::exception&) {
+        batch->error = std::current_exception();
+        gateway::attempt(transport_.engine().log(), [&] { finish_one(batch); });
+    }
+}
+
+/// A call, or the sending, has ended.
+void TransportDatabase::finish_one(const std::shared_ptr<Batch>& batch) {
+    if (--batch->pending == 0) {
+        turns_.push([batch] { batch->finish(); });
+    }
+}
+
+bool TransportDatabase::defer(std::coroutine_handle<> task) {
+    if (!turns_.is_over()) {
+        return false;
+    }
+    turns_.push([task] { task.resume(); });
+    return true;
 }
 
 void TransportDatabase::note_use(redis::Slot slot) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "module/http/management/acknowledgement.hpp"
+#include "module/http/management/operation_turns.hpp"
 #include "module/http/redis_client.hpp"
 #include "module/management/database.hpp"
 
@@ -15,14 +16,16 @@ namespace tollgate::http {
 /// OperationError tells what failed. Destroying it cancels waits; their `done` is not called.
 class TransportDatabase final : public management::Database {
   public:
-    /// The transport must outlive it. `arrival` is that of the request.
-    TransportDatabase(RedisClient& transport, SteadyTime arrival)
+    /// The transport and the turns must outlive it. `arrival` is that of the request.
+    TransportDatabase(RedisClient& transport, OperationTurns& turns, SteadyTime arrival)
         : transport_(transport),
+          turns_(turns),
           arrival_(arrival),
           redirections_(transport.engine().statistics()["redirections"].value()) {}
 
     void execute(std::vector<management::Transaction> transactions, Done done) override;
     void wait(std::chrono::milliseconds time, Done done) override;
+    bool defer(std::coroutine_handle<> task) override;
     std::chrono::milliseconds elapsed() const override;
     /// In a cluster only if the keys are the same: while a slot migrates, a script with two keys of
     /// it may fail until the end of the migration (TRYAGAIN).
@@ -38,12 +41,19 @@ class TransportDatabase final : public management::Database {
     std::vector<const PlanTable*> tables() const;
 
   private:
+    struct Batch;
+    class BatchReply;
     struct Wait {
         std::unique_ptr<gateway::Timer> timer;
         Done done;
     };
 
+    void send(const std::shared_ptr<Batch>& batch);
+    void send_rest(const std::shared_ptr<Batch>& batch) noexcept;
+    void finish_one(const std::shared_ptr<Batch>& batch);
+
     RedisClient& transport_;
+    OperationTurns& turns_;
     const SteadyTime arrival_;
     UsedServers used_;            ///< since the last acknowledgement that confirmed all
     std::uint64_t redirections_;  ///< of the worker, at that time

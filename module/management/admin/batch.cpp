@@ -35,6 +35,7 @@ class BatchDatabase final : public Database {
     void wait(std::chrono::milliseconds time, Done done) override {
         database_.wait(time, std::move(done));
     }
+    bool defer(std::coroutine_handle<> task) override { return database_.defer(task); }
     std::chrono::milliseconds elapsed() const override { return database_.elapsed(); }
     bool may_span(std::string_view key, std::string_view other) const override {
         return database_.may_span(key, other);

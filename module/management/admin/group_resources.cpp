@@ -23,8 +23,10 @@ Task<AdminResponse> list_groups(ResourceRequest request) {
         refuse_cursor();
     }
     const auto limit = static_cast<std::size_t>(request.query.number("limit"));
-    const auto page = co_await read_groups(request.database, request.keys, std::move(after), limit);
-    co_return page_response(request, "groups", page.groups, page.next, write_group);
+    auto page = co_await read_groups(request.database, request.keys, std::move(after), limit);
+    auto response =
+        co_await page_response(request, "groups", std::move(page.groups), page.next, write_group);
+    co_return response;
 }
 
 Task<AdminResponse> show_group(ResourceRequest request) {

@@ -80,10 +80,12 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
                    .limit = static_cast<std::size_t>(request.query.number("limit")),
                    .now = now};
     auto found = co_await find_keys(request.database, request.keys, std::move(query));
-    const auto shown = co_await reader.with_last_uses(std::move(found.ids));
-    co_return page_response(
-        request, "keys", shown, found.next,
-        [&](JsonWriter& json, const KeysOfId& keys) { write_key(json, keys, now); });
+    auto shown = co_await reader.with_last_uses(std::move(found.ids));
+    const auto write = [now](JsonWriter& json, const KeysOfId& keys) {
+        write_key(json, keys, now);
+    };
+    auto response = co_await page_response(request, "keys", std::move(shown), found.next, write);
+    co_return response;
 }
 
 Task<AdminResponse> create_key(ResourceRequest request) {

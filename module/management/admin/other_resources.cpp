@@ -86,19 +86,22 @@ Task<AdminResponse> list_usage(ResourceRequest request) {
                         .limit = static_cast<std::size_t>(request.query.number("limit")),
                         .days = days_of(request.query)};
     CountingTables tables{.known = request.tables};
-    const auto page = co_await read_all_usage(request.database, request.keys, std::move(query),
-                                              std::move(tables));
-    co_return page_response(request, "ids", page.ids, page.next,
-                            [](JsonWriter& json, const UsagePage::OfId& usage) {
-                                write_history(json, usage.id, usage.days);
-                            });
+    auto page = co_await read_all_usage(request.database, request.keys, std::move(query),
+                                        std::move(tables));
+    const auto write = [](JsonWriter& json, const UsagePage::OfId& usage) {
+        write_history(json, usage.id, usage.days);
+    };
+    auto response = co_await page_response(request, "ids", std::move(page.ids), page.next, write);
+    co_return response;
 }
 
 Task<AdminResponse> list_bans(ResourceRequest request) {
     auto after = request.query.find("after");
     const auto limit = static_cast<std::size_t>(request.query.number("limit"));
-    const auto page = co_await read_bans(request.database, request.keys, std::move(after), limit);
-    co_return page_response(request, "bans", page.bans, page.next, write_ban);
+    auto page = co_await read_bans(request.database, request.keys, std::move(after), limit);
+    auto response =
+        co_await page_response(request, "bans", std::move(page.bans), page.next, write_ban);
+    co_return response;
 }
 
 Task<AdminResponse> end_ban(ResourceRequest request) {
@@ -120,13 +123,11 @@ Task<AdminResponse> list_audit(ResourceRequest request) {
     if (!wanted.id.empty()) {
         require_valid_id(wanted.id);
     }
-    const auto page = co_await read_audit(request.database, request.keys, std::move(wanted));
+    auto page = co_await read_audit(request.database, request.keys, std::move(wanted));
+    const auto entries =
+        co_await written_objects(request.database, std::move(page.entries), write_entry);
     auto response = json_response(200, [&](JsonWriter& json) {
-        json.array("entries", [&] {
-            for (const auto& entry : page.entries) {
-                json.object([&] { write_entry(json, entry); });
-            }
-        });
+        json.array("entries", [&] { json.json(entries); });
         // A client that follows the audit asks for the entries after `next`, even if there are none
         // yet.
         json.member("next", page.last);

@@ -62,24 +62,35 @@ inline constexpr QueryParameter kPageLimit{.name = "limit",
 /// Adds the link to the page of a list that begins after a place.
 void add_next(AdminResponse& response, const ResourceRequest& request, std::string_view place);
 
+/// The elements of an array of objects, whose members `write` writes. Each entry is freed when it is
+/// written: a page of large ones takes a while.
+template <typename Entry, typename Write>
+Task<std::string> written_objects(Database& database, std::vector<Entry> entries, Write write) {
+    JsonWriter json;
+    for (Entry& entry : entries) {
+        json.object([&] { write(json, entry); });
+        entry = Entry{};
+        co_await Pause(database);
+    }
+    co_return std::move(json).take();
+}
+
 /// A page of a list whose entries `write` writes. `next` is the place of the next page, if there is
-/// one.
-template <typename Entries, typename Write>
-AdminResponse page_response(const ResourceRequest& request, std::string_view name,
-                            const Entries& entries, const std::optional<std::string>& next,
-                            Write write) {
+/// one. The request must outlive the task.
+template <typename Entry, typename Write>
+Task<AdminResponse> page_response(const ResourceRequest& request, std::string_view name,
+                                  std::vector<Entry> entries, std::optional<std::string> next,
+                                  Write write) {
+    const auto objects =
+        co_await written_objects(request.database, std::move(entries), std::move(write));
     auto response = json_response(200, [&](JsonWriter& json) {
-        json.array(name, [&] {
-            for (const auto& entry : entries) {
-                json.object([&] { write(json, entry); });
-            }
-        });
+        json.array(name, [&] { json.json(objects); });
         json.member("next", next);
     });
     if (next) {
         add_next(response, request, *next);
     }
-    return response;
+    co_return response;
 }
 
 /// The longest body of a request, in bytes, unless its endpoint has another one.

@@ -16,7 +16,7 @@ namespace tollgate::redis {
 inline constexpr std::chrono::milliseconds kLateTimer{20};
 
 /// An event of nginx's event loop without a connection: a timer, or an event that is posted to the
-/// end of the iteration. The destructor cancels it.
+/// end of an iteration. The destructor cancels it.
 class Event {
   public:
     /// Creates an event that calls this member function of `owner`, which must not throw.
@@ -56,6 +56,12 @@ class Event {
     void post() {
         if (event_.posted == 0) {
             ngx_post_event(&event_, &ngx_posted_events);
+        }
+    }
+    /// The same after the events of the next iteration.
+    void post_next() {
+        if (event_.posted == 0) {
+            ngx_post_event(&event_, &ngx_posted_next_events);
         }
     }
     void cancel() noexcept {

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "module/http/redis_client.hpp"
+#include "module/management/turn_pace.hpp"
+#include "module/redis/io/event.hpp"
+
+namespace tollgate::http {
+
+/// The steps of operations on keys, one after the other, in turns: see TurnPace. Each turn is in an
+/// iteration of the event loop of its own, after the requests of that iteration.
+class OperationTurns {
+  public:
+    /// `clients` may be filled later. They must outlive this object.
+    OperationTurns(const std::vector<std::unique_ptr<RedisClient>>& clients, ngx_log_t* log);
+    OperationTurns(const OperationTurns&) = delete;
+    OperationTurns& operator=(const OperationTurns&) = delete;
+
+    /// Adds a step, which must not throw. It runs in a later turn. Throws std::bad_alloc.
+    void push(std::function<void()> step);
+    /// Whether a step should go on in a later turn.
+    bool is_over() const { return std::chrono::steady_clock::now() >= end_; }
+    /// The worker shuts down: it does not exit before the next turn.
+    void shut_down() noexcept;
+
+  private:
+    void run() noexcept;
+    void schedule(std::chrono::milliseconds pause) noexcept;
+
+    const std::vector<std::unique_ptr<RedisClient>>& clients_;
+    std::deque<std::function<void()>> steps_;
+    management::TurnPace pace_;
+    management::TurnPace::Time end_{};  ///< of this turn
+    redis::Event next_;
+};
+
+}  // namespace tollgate::http
