@@ -18,7 +18,7 @@ Task<UsagePage> read_all_usage(Database& database, const redis::Keys& keys, AllU
                                CountingTables tables) {
     constexpr std::size_t kIdsPerRead = 250;
     constexpr std::size_t kFewestHistories = 16;
-    constexpr std::size_t kMostHistories = 100;
+    constexpr std::size_t kMostHistories = 50;
     HistoryReader histories(database, keys, tables);
     CountedIds counted(database, keys, CountedIds::Revoked::kIncluded, query.subjects);
     auto progress =

@@ -92,7 +92,7 @@ Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string i
 Task<BanPage> read_bans(Database& database, const redis::Keys& keys,
                         std::optional<std::string> after, std::size_t limit,
                         CountedIds::Subjects subjects) {
-    constexpr std::size_t kIdsPerRead = 250;
+    constexpr std::size_t kIdsPerRead = 100;
     CountedIds counted(database, keys, CountedIds::Revoked::kOmitted, subjects);
     auto progress = after ? CountedIds::Progress::of_cursor(*after) : CountedIds::Progress{};
     redis::Command clock{"TIME"};

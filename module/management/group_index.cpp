@@ -41,12 +41,22 @@ Task<std::vector<OwnerName>> owners_of(Database& database, const redis::Keys& ke
     if (ids.empty()) {
         co_return owners;
     }
-    redis::Command read{"HMGET", keys.group_of_ids()};
-    read.insert(read.end(), ids.begin(), ids.end());
-    const auto groups = co_await run(database, std::move(read));
+    // A command with all ids would take Redis long.
+    constexpr std::size_t kAtOnce = 16;
+    std::vector<redis::Command> reads;
+    reads.reserve(ids.size() / kAtOnce + 1);
     for (std::size_t i = 0; i < ids.size(); ++i) {
-        std::string group = i < groups.elements.size() ? groups.elements[i].text : std::string();
+        if (i % kAtOnce == 0) {
+            reads.push_back({"HMGET", keys.group_of_ids()});
+        }
+        reads.back().push_back(ids[i]);
+    }
+    const auto groups = co_await run_all(database, std::move(reads));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        const auto& some = groups[i / kAtOnce].elements;
+        std::string group = i % kAtOnce < some.size() ? some[i % kAtOnce].text : std::string();
         owners.push_back({.id = std::move(ids[i]), .group = std::move(group)});
+        co_await Pause(database);
     }
     co_return owners;
 }

@@ -16,7 +16,7 @@ namespace {
 /// How many ids are read at the same time.
 constexpr std::size_t kKeysPerRead = 100;
 /// How many names are matched with a pattern at the same time.
-constexpr std::size_t kNamesPerMatch = 500;
+constexpr std::size_t kNamesPerMatch = 100;
 
 template <typename PlaceType>
 std::optional<PlaceType> place_after(const std::optional<std::string>& cursor) {

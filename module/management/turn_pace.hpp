@@ -29,7 +29,7 @@ class TurnPace {
     /// Requests are noticed if a worker has so many in this time. Those of the programs that manage
     /// keys count as well, and are fewer.
     static constexpr int kFewest = 3;
-    static constexpr std::chrono::milliseconds kCounted{10};
+    static constexpr std::chrono::milliseconds kCounted{15};
     static constexpr std::chrono::milliseconds kPause{1};
 
     std::uint64_t counted_ = 0;

@@ -62,8 +62,8 @@ inline constexpr QueryParameter kPageLimit{.name = "limit",
 /// Adds the link to the page of a list that begins after a place.
 void add_next(AdminResponse& response, const ResourceRequest& request, std::string_view place);
 
-/// The elements of an array of objects, whose members `write` writes. Each entry is freed when it is
-/// written: a page of large ones takes a while.
+/// The elements of an array of objects, whose members `write` writes. Each entry is freed when it
+/// is written: a page of large ones takes a while.
 template <typename Entry, typename Write>
 Task<std::string> written_objects(Database& database, std::vector<Entry> entries, Write write) {
     JsonWriter json;

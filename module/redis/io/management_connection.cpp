@@ -13,9 +13,9 @@ using namespace std::chrono_literals;
 
 /// Redis returns a small hash as a whole: hash-max-listpack-entries may be large.
 constexpr ReplyLimits kReplyLimits{.elements = 16384, .bytes = 1048576};
-constexpr std::int64_t kFewestCalls = 2;
+constexpr std::int64_t kFewestCalls = 1;
 constexpr std::int64_t kMostCalls = 256;
-/// Redis takes up to about 20 us for a call: a request waits for a fifth of its round trip at most.
+/// Redis takes some 25 us for a call: a request waits for a quarter of its round trip at most.
 constexpr std::chrono::microseconds kRoundTripPerCall = 100us;
 
 }  // namespace

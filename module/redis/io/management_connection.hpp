@@ -17,9 +17,9 @@ namespace tollgate::redis {
 
 /// A second connection of a worker to a server, for calls of Lane::kManagement: no request waits
 /// for them, and what they break is not the connection of the requests. It is opened with the first
-/// call. Only a few calls are under way at a time, so that neither Redis nor the event loop has
-/// much to do for them at once; more if the round trip is long, since requests notice them less
-/// then. See ManagementPace for the pauses between them.
+/// call. Only one call is under way at a time, so that neither Redis nor the event loop has much to
+/// do for them at once; more if the round trip is long, since requests notice them less then. See
+/// ManagementPace for the pauses between them.
 class ManagementConnection final : private ConnectionListener {
   public:
     /// As Connection. `listener` is that of the requests' connection. It receives only on_error,

@@ -26,8 +26,10 @@ sub measure {
     my @requests = map {
         "GET / HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer " . $keys->token(int rand $keys->count) . "\r\n\r\n"
     } 1 .. $options{seconds} * $options{per_second};
-    my $socket = IO::Socket::INET->new(PeerAddr => $contender->address) or die $contender->name . ": $!\n";
+    my @sockets = map { IO::Socket::INET->new(PeerAddr => $contender->address) or die $contender->name . ": $!\n" }
+        1 .. $options{connections} // 1;
     return _pace($options{per_second}, \@requests, sub {
+        push @sockets, my $socket = shift @sockets;
         $socket->syswrite($_[0]);
         my $answer = '';
         until ($answer =~ /\Q$Gateways::body\E\z/) {
