@@ -1,9 +1,10 @@
 package Latency;
 
-# Measures the duration of single requests, sent at a steady rate over one connection, in an open loop. Neither client
-# nor server is overloaded.
+# Measures the duration of single requests, sent at a steady rate, in an open loop. Neither client nor server is
+# overloaded.
 #
-#   my @microseconds = Latency->measure($contender, seconds => 3, per_second => 1000, seed => 1);
+#   my @microseconds = Latency->measure($contender, seconds => 3, per_second => 1000, seed => 1,
+#       connections => 16);                       # 1 unless given; they take turns
 #   my @microseconds = Latency->of_redis($redis, [@commands], seconds => 3, per_second => 1000);
 #   my @commands = Latency->calls($contender, 100);    # calls of scripts, as the gateway sends them for so many
 #                                                      #   keys: for of_redis, or ['PING']
@@ -27,7 +28,7 @@ sub measure {
         "GET / HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer " . $keys->token(int rand $keys->count) . "\r\n\r\n"
     } 1 .. $options{seconds} * $options{per_second};
     my @sockets = map { IO::Socket::INET->new(PeerAddr => $contender->address) or die $contender->name . ": $!\n" }
-        1 .. $options{connections} // 1;
+        1 .. ($options{connections} // 1);
     return _pace($options{per_second}, \@requests, sub {
         push @sockets, my $socket = shift @sockets;
         $socket->syswrite($_[0]);

@@ -47,13 +47,15 @@ class DeferringDatabase final : public Database {
     std::coroutine_handle<> deferred_;
 };
 
+void write_id(JsonWriter& json, const std::string& id) {
+    json.member("id", id);
+}
+
 TEST(PauseTest, LetsOtherWorkGoOnAfterEachWrittenEntry) {
     GivenReplies replies({});
     DeferringDatabase database(replies);
     std::vector<std::string> entries{"a", "b", "c"};
-    auto written = written_objects(
-        database, std::move(entries),
-        [](JsonWriter& json, const std::string& entry) { json.member("id", entry); });
+    auto written = written_objects(database, std::move(entries), write_id);
     EXPECT_EQ(database.run(written), 3);
     EXPECT_EQ(written.result(), R"({"id":"a"},{"id":"b"},{"id":"c"})");
 }

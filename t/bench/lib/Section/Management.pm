@@ -2,8 +2,8 @@ package Section::Management;
 
 # How long programs wait for the first pages of tollgate_admin, and what they cost other requests, with many ids in Redis.
 # First, each request 50 times, one after the other, over one connection. Then the latency of an ordinary request through
-# Redis at 1,000 a second: alone, and while clients of tollgate_admin send one request after the other. All of them take
-# turns in each round.
+# Redis at 1,000 a second: alone, while clients of tollgate_admin send one request after the other, and beside processes
+# that only take time of the processors. All of them take turns in each round.
 
 use strict;
 use warnings;
@@ -19,12 +19,16 @@ use List::Util qw(max);
 use ManagedIds;
 use POSIX qw(strftime);
 use Statistics qw(median percentile range);
-use Time::HiRes qw(CLOCK_MONOTONIC clock_gettime);
+use TestProcess;
+use Time::HiRes qw(CLOCK_MONOTONIC clock_gettime sleep);
 
 my ($rate, $times, $operations, $operations_beside) = (1000, 50, 1000, 200);
 my $page_target = '<= 20';
 my $ratio_target = '<= 1.10';
 my $patience = 10;    # seconds, for one kind of request
+my $ordinary_connections = 16;    # so that both workers have ordinary requests
+# As much as the workers and Redis spend for searches: pieces of 30 us with pauses of 500 us.
+my ($busy_processes, $busy, $pause) = (2, 30e-6, 500e-6);
 
 sub run {
     my ($class, $setup) = @_;
@@ -115,6 +119,17 @@ sub _executed {
     return scalar @results;
 }
 
+# A process that takes time of a processor, in pieces, until it is destroyed.
+sub _take_time {
+    return TestProcess->start('busy', sub {
+        while (1) {
+            sleep $pause;
+            my $end = clock_gettime(CLOCK_MONOTONIC) + $busy;
+            1 while clock_gettime(CLOCK_MONOTONIC) < $end;
+        }
+    });
+}
+
 sub _print_isolation {
     my ($self, $setup, $contender) = @_;
     my ($seconds, $rounds) = map { $setup->option($_) } qw(seconds rounds);
@@ -123,7 +138,7 @@ sub _print_isolation {
         'searching' => { connections => 100, path => $self->{search} },
         'batches'   => { connections => 2, path => '/admin/keys:batch', body => $self->{batch}->($operations_beside) },
     );
-    my @states = ('alone', sort keys %beside);
+    my @states = ('alone', 'busy processors', sort keys %beside);
     my (%took, %ratios, %answers);
     for my $round (1 .. $rounds) {
         my %p99;
@@ -131,7 +146,9 @@ sub _print_isolation {
             my $load = $beside{$state} && BackgroundLoad->start(
                 servers => [$self->{address}], token => $self->{token}, heeds_retry_after => 1, timeout => 60, %{ $beside{$state} },
             );
-            my @took = Latency->measure($contender, seconds => $seconds, per_second => $rate, seed => $round);
+            my @busy = $state eq 'busy processors' ? map { _take_time() } 1 .. $busy_processes : ();
+            my @took = Latency->measure($contender, seconds => $seconds, per_second => $rate, seed => $round,
+                connections => $ordinary_connections);
             if ($load) {
                 my $result = $load->finish;
                 $answers{$state}{$_} += $result->{status}{$_} for keys %{ $result->{status} };
@@ -139,14 +156,14 @@ sub _print_isolation {
             push @{ $took{$state} }, @took;
             $p99{$state} = percentile(0.99, @took);
         }
-        push @{ $ratios{$_} }, $p99{$_} / $p99{alone} for keys %beside;
+        push @{ $ratios{$_} }, $p99{$_} / $p99{alone} for grep { $_ ne 'alone' } @states;
     }
     printf "\n%-16s %8s %8s %8s %8s %-12s %-16s %s\n", 'us, beside', 'requests', 'median', 'p99', 'ratio', 'min..max', 'target',
         'answers of tollgate_admin';
     for my $state (@states) {
         my @ratios = @{ $ratios{$state} // [] };
         my @columns = @ratios
-            ? (sprintf('%.2f', median(@ratios)), range('%.2f', @ratios), meets(median(@ratios), $ratio_target))
+            ? (sprintf('%.2f', median(@ratios)), range('%.2f', @ratios), $beside{$state} ? meets(median(@ratios), $ratio_target) : '-')
             : ('', '', '');
         my $answers = $answers{$state} // {};
         printf "%-16s %8d %8.0f %8.0f %8s %-12s %-16s %s\n", $state, scalar @{ $took{$state} }, median(@{ $took{$state} }),
