@@ -30,7 +30,7 @@ class ManagementPace {
 
   private:
     static constexpr std::size_t kPartsOfCall = 4;
-    static constexpr std::size_t kPartsPerMillisecond = 16;
+    static constexpr std::size_t kPartsPerMillisecond = 20;
     static constexpr std::size_t kPartsBesideRequests = 2;
     /// What an operation sends at once, after a pause.
     static constexpr std::size_t kMostParts = 128 * kPartsOfCall;
