@@ -5,7 +5,7 @@ use warnings;
 use Test::More;
 
 my $program = ($ENV{TOLLGATE_BUILD} // 'build') . '/tollgate_nodes';
-plan skip_all => "$program is built with the unit tests" unless -x $program;
+plan skip_all => "$program is built with the unit tests, without sanitizers" unless -x $program;
 
 # The status and the output of the program, errors included.
 sub run_with {
