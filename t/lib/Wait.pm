@@ -28,11 +28,13 @@ sub wait_until {
     my $start = clock_gettime(CLOCK_MONOTONIC);
     $seconds //= 30;
     while (1) {
-        my $is_late = clock_gettime(CLOCK_MONOTONIC) - $start > $seconds;
+        my $waited = clock_gettime(CLOCK_MONOTONIC) - $start;
+        my $is_late = $waited > $seconds;
         my $value = $condition->();
         return $value if $value;
         die "waited $seconds s in vain for $what\n" if $is_late;
-        sleep 0.005;
+        # A condition may cost as much as a request. What takes longer than a second is not tested as often.
+        sleep($waited < 1 ? 0.005 : 0.02);
     }
 }
 
