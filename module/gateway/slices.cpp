@@ -12,7 +12,7 @@ namespace tollgate::gateway {
 namespace {
 
 /// How often slices are looked for that have ended without a request.
-constexpr SteadyTime kInterval = Slice::kLongest / 2;
+constexpr SteadyTime kSliceInterval = Slice::kLongest / 2;
 /// A turn ends this number of slices, and looks at this number of keys: requests wait meanwhile.
 constexpr std::size_t kMostEnded = 128;
 constexpr std::size_t kMostKeysVisited = 2048;
@@ -53,7 +53,7 @@ void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowSta
             key.is_watched = true;
         }
         if (!std::exchange(is_waiting_, true)) {
-            timer_->start(kInterval);
+            timer_->start(kSliceInterval);
         }
         if (!states.prepare_records(key.slice, context_.worker().process())) {
             return;
@@ -127,7 +127,7 @@ void Slices::end_expired() noexcept {
     }
     is_waiting_ = !active_.empty();
     if (is_waiting_) {
-        timer_->start(next_ == 0 ? kInterval : SteadyTime(1));
+        timer_->start(next_ == 0 ? kSliceInterval : SteadyTime(1));
     }
 }
 
