@@ -61,8 +61,9 @@ std::string body_of(std::string_view type, sys_seconds time, WriteData write_dat
 }
 
 std::optional<Notice> read_threshold(const Fields& fields, sys_seconds time) {
-    constexpr std::array kIdentity{field::kId,     field::kTable,  field::kValue,
-                                   field::kPeriod, field::kNumber, field::kLevel};
+    // A level is noticed once for each higher limit within a window.
+    constexpr std::array kIdentity{field::kId,     field::kTable, field::kValue, field::kPeriod,
+                                   field::kNumber, field::kLevel, field::kLimit};
     const auto period = parse_stored_period(text_in(fields, field::kPeriod));
     const auto level = number_in(fields, field::kLevel);
     const auto limit = number_in(fields, field::kLimit);

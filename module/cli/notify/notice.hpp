@@ -11,8 +11,8 @@ namespace tollgate::cli {
 /// A notice as a webhook.
 struct Notice {
     std::string entry;  ///< the id of its entry in the stream `notices`
-    /// The id of the webhook. Notices of the same level of the same window, or of the same expiry,
-    /// have the same one, also if they have several entries.
+    /// The id of the webhook. Notices of the same level and limit of the same window, or of the
+    /// same expiry, have the same one, also if they have several entries.
     std::string id;
     std::string body;                  ///< JSON
     std::chrono::sys_seconds noted{};  ///< when the gateway or the sweep of keys has noticed it
