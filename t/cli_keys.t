@@ -6,6 +6,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use Command;
 use Digest::SHA qw(sha256_hex);
+use POSIX qw(strftime);
 use RedisServer;
 use Test::More;
 use Time::HiRes ();
@@ -154,13 +155,13 @@ subtest 'find' => sub {
     my $result = $find->("$key\n");
     is $result->{status}, 0, 'done' or diag $result->{err};
     like $result->{out}, qr/^id +found\n.*^name +Found$/ms, 'the id and its record';
-    like $result->{out}, qr/^sha256 +@{[sha256_hex($key)]}  used -  \(this key\)$/m, 'its digest is marked';
+    like $result->{out}, qr/^sha256 +@{[sha256_hex($key)]}  hint @{[substr $key, -4]}  created \S+  used -  \(this key\)$/m, 'its digest is marked';
     chomp(my $new = $tollgate->run(qw(key rotate found))->{out});
     my $json = JSON::PP->new->utf8->decode($find->($key, '--json')->{out});
     is $json->{sha256}, sha256_hex($key), 'an old key during a rotation';
     is $json->{id}, 'found', '… has the same id';
     is $json->{digests}[0]{sha256}, sha256_hex($new), '… whose new key is listed first';
-    like $find->($key)->{out}, qr/^sha256 +[0-9a-f]{64}  used -\nsha256 +[0-9a-f]{64}  used -  until \S+  \(this key\)$/m, '… and the old one is marked';
+    like $find->($key)->{out}, qr/^sha256 +[0-9a-f]{64}  .*  used -\nsha256 +[0-9a-f]{64}  .*  used -  until \S+  \(this key\)$/m, '… and the old one is marked';
     is $find->('eyJ~x+/y._-z==')->{out} =~ /^id +bob$/m, 1, 'an imported key';
     refused(3, qr/no id has this key/, { stdin => "nobody's" =~ s/'//r }, qw(key find));
     refused(2, qr/standard input does not contain a key/, { stdin => '' }, qw(key find));
@@ -282,6 +283,7 @@ subtest 'revoke' => sub {
 subtest 'rotate' => sub {
     my $old = issue(qw(--plan x --limits 5r/s --name Erin --id erin));
     my $now = time;
+    $redis->cmd('HSET', 'p[1]*:key:' . sha256_hex($old), 'created', $now - 86400);
     my $result = $tollgate->run(qw(key rotate erin));
     is $result->{status}, 0, 'done' or diag $result->{err};
     like $result->{out}, qr/\Atg_\w{38}\n\z/, 'the new key alone';
@@ -296,6 +298,12 @@ subtest 'rotate' => sub {
     is_deeply [map { [@$_{qw(sha256 retiring)}] } @{ $show->{digests} }],
         [[sha256_hex($new), JSON::PP::false()], [sha256_hex($old), JSON::PP::true()]], 'show tells which is which';
     is $show->{expires}, undef, '… and shows the current one';
+    is $show->{created}, strftime('%Y-%m-%dT%H:%M:%SZ', gmtime $now - 86400), 'the id was issued with its first key';
+    my $text = $tollgate->run(qw(key show erin))->{out};
+    like $text, qr/^created +\Q$show->{created}\E$/m, '… as a text';
+    my ($current) = @{ $show->{digests} };
+    like $text, qr/^sha256 +$current->{sha256}  hint $current->{hint}  created \Q$current->{created}\E  used -$/m, '… and its current key later';
+    like $tollgate->run(qw(key list --name Erin))->{out}, qr/^erin .*  \Q$show->{created}\E  -  +-$/m, '… in a list as well';
 
     $tollgate->run(qw(key set erin --plan y --expires never));
     is record($old)->{plan}, 'y', 'a change reaches both';

@@ -285,6 +285,7 @@ subtest 'issuing a key' => sub {
     is(count('dialog'), 1, 'Escape does not lose it');
     $browser->click('text="The key is stored"');
     shows('#detail h2', qr/^Initech$/, 'the new id is shown');
+    shows('#detail .head .hint', qr/^initech · issued \d/, '... with the time at which it was issued');
     shows('#detail .facts', qr/Keyends with \Q@{[ substr $new, -4 ]}\E/, '... with the end of its key');
     is($browser->eval(qq{document.documentElement.outerHTML.includes("$new") || [...document.querySelectorAll("input, textarea")].some(one => one.value === "$new")}),
         JSON::PP::false, 'the key is not in the page any more');

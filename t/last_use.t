@@ -80,7 +80,7 @@ subtest 'the command' => sub {
     like($show->{digests}[0]{used}, qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:00Z\z/, 'key show');
     is($tollgate->json(qw(key show off))->{digests}[0]{used}, undef, '… of a key that was not used');
     my $text = $tollgate->run(qw(key show free))->{out};
-    like($text, qr/^sha256 +[0-9a-f]{64}  used \Q$show->{digests}[0]{used}\E$/m, '… as a text');
+    like($text, qr/^sha256 +[0-9a-f]{64}  .*  used \Q$show->{digests}[0]{used}\E$/m, '… as a text');
     my %listed = map { $_->{id} => $_->{digests}[0]{used} } @{ $tollgate->json(qw(key list)) };
     is($listed{free}, $show->{digests}[0]{used}, 'key list');
     is($listed{off}, undef, '…');

@@ -59,12 +59,13 @@ Rows rows_of(const management::KeysOfId& keys, std::chrono::sys_seconds now,
                                 text_or_dash(redis::shown_text(field, current.record))});
             }
         }
-        rows.push_back({"created", format_time(current.created)});
+        rows.push_back({"created", format_time(current.issue_time())});
     }
     for (const auto& key : keys.keys) {
         rows.push_back(
             {"sha256",
-             key.digest + "  used " + text_or_dash(key.used) +
+             key.digest + "  hint " + text_or_dash(key.hint) + "  created " +
+                 format_time(key.created) + "  used " + text_or_dash(key.used) +
                  (key.record.retiring ? "  until " + text_or_dash(key.record.expires) : "") +
                  (key.digest == found ? "  (this key)" : "")});
     }
@@ -230,7 +231,7 @@ std::string KeyListText::next(const std::vector<management::KeysOfId>& ids) {
         const KeyRecord& record = current.record;
         rows.push_back({keys.id, text_or_dash(record.name), text_or_dash(record.plan),
                         std::string(state_of(keys, now_)), text_or_dash(record.limits),
-                        keys.keys.empty() ? "-" : format_time(current.created),
+                        keys.keys.empty() ? "-" : format_time(current.issue_time()),
                         text_or_dash(record.expires), text_or_dash(last_use(keys))});
     }
     return columns_.lines(rows);

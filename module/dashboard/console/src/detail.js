@@ -102,7 +102,7 @@ export class Detail {
         Object.assign(this, { key, etag });
         setText(this.title, key.name ?? key.id);
         this.state.replaceChildren(badge(key.state));
-        setText(this.subtitle, `${key.id}${key.created ? ` · current key stored ${time(key.created)}` : ''}`);
+        setText(this.subtitle, `${key.id}${key.created ? ` · issued ${time(key.created)}` : ''}`);
         for (const part of this.#ofKey) part.hidden = false;
         setText(this.able, key.state === 'disabled' ? 'Enable' : 'Disable');
         this.facts.show(element('dl', { class: 'facts' }, ...factsOf(key).map(([label, text]) =>
