@@ -44,6 +44,12 @@ sub set_group { my ($gateway, @options) = @_; my $set = tollgate($gateway)->run(
 # The names of counters of this day, and their counts.
 sub counter { my ($owner, $table) = @_; return "t:quota:$owner:$table" }
 sub counted { my ($gateway, @counter) = @_; return counted_in($gateway->redis, counter(@counter)) }
+# The numbers of requests that a node has decided by these tables.
+sub requests_by_plan {
+    my ($gateway, $tables) = @_;
+    my @rows = grep { $_->{tables} eq $tables } @{ $gateway->status->{requests} };
+    return join ', ', sort map { my $row = $_; map { "$row->{plan} $_ $row->{verdicts}{$_}" } grep { $row->{verdicts}{$_} } keys %{ $row->{verdicts} } } @rows;
+}
 sub of_group { my ($gateway, $group) = @_; return counted($gateway, "{$group}", 'teams:group') }
 sub of_cluster { my ($cluster, @counter) = @_; return counted_in($cluster, counter(@counter)) }
 
@@ -57,6 +63,7 @@ subtest 'the keys of a group share a counter' => sub {
     like($gateway->get('/ietf/', 'k3')->header('RateLimit'), qr/"pro-day";r=2;/, '… with the plan of the group');
     is(granted($gateway, 10, '/teams/', 'k4'), 10, 'a key without a group has no limit in this table');
     is_deeply([sort @{ $gateway->redis->cmd('KEYS', 't:quota:*') }], [sort map { counter("{$_}", 'teams:group') } 'acme', 'globex'], '… and is not counted');
+    becomes(sub { requests_by_plan($gateway, 'teams') }, ' granted 10, pro granted 14, pro limited 3', 'statistics have the plan of the group');
     $gateway->nginx->stop;
 };
 

@@ -87,12 +87,17 @@ void Admission::time_out() noexcept {
 }
 
 std::string_view Admission::plan() const {
-    return outcome_.record ? tables_.plan_of(*outcome_.record) : std::string_view();
+    const bool has_plan = !outcome_.record || !outcome_.record->plan.empty();
+    return has_plan ? std::string_view(outcome_.key().plan)
+                    : std::string_view(tables_.tables().front()->default_plan);
 }
 
 RequestStatistics* Admission::statistics() const {
+    if (tables_.tables().front()->by_group) {
+        return tables_.statistics_of(group_.record().get());
+    }
     RequestStatistics* const known = authenticator_.statistics();
-    return known != nullptr ? known : tables_.statistics_of(plan());
+    return known != nullptr ? known : tables_.statistics_of(outcome_.record.get());
 }
 
 std::optional<Error> Admission::refusal_in(const TableSet& tables, std::string_view scopes) const {

@@ -88,10 +88,11 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     /// difference to its cost. Without a value, its cost stands. No effect the second time.
     void settle(std::optional<std::int64_t> used) noexcept;
 
-    /// The plan that responses, logs and statistics show: see TableSet::plan_of. Empty without a
-    /// record.
+    /// The plan that responses and logs show: that of the record, or, if a subject has none, the
+    /// default of the first table. Empty without a record.
     std::string_view plan() const;
-    /// Where the request is counted: see TableSet::statistics_of.
+    /// Where the request is counted: by the plan that the first table applies, which is that of the
+    /// group if the table counts groups. nullptr without statistics.
     RequestStatistics* statistics() const;
     /// The limits of requests in flight of the key. Throws std::bad_alloc.
     std::vector<FlightState> flights() const {

@@ -246,7 +246,7 @@ void Authenticator::remember(const TokenHash& token, const Record& record) {
              .record = record,
              .id = id_,
              .quotas = quotas,
-             .statistics = tables_.statistics_of(tables_.plan_of(*record)),
+             .statistics = tables_.statistics_of(record.get()),
              .checked = checked_,
              .touched = now,
              .used = now,

@@ -81,14 +81,14 @@ bool TableSet::has_plan(std::string_view plan) const {
     });
 }
 
-RequestStatistics* TableSet::statistics_of(std::string_view plan) const {
+RequestStatistics* TableSet::statistics_of(const KeyRecord* record) const {
     if (statistics_.empty()) {
         return nullptr;
     }
     const PlanTable& first = *tables_.front();
-    const Plan* found = plan.empty() ? nullptr : first.find(plan);
-    return found == nullptr ? statistics_.back()
-                            : statistics_[static_cast<std::size_t>(found - first.plans.data())];
+    const Plan* plan = record == nullptr ? nullptr : first.find(record->plan);
+    return plan == nullptr ? statistics_.back()
+                           : statistics_[static_cast<std::size_t>(plan - first.plans.data())];
 }
 
 }  // namespace tollgate::gateway

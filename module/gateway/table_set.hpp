@@ -49,13 +49,9 @@ class TableSet {
     /// Whether every table that does not count groups has this plan, or a default.
     bool has_plan(std::string_view plan) const;
 
-    /// The plan of a record, or, if a subject has none, the default of the first table.
-    std::string_view plan_of(const KeyRecord& record) const {
-        return record.plan.empty() ? tables_.front()->default_plan : record.plan;
-    }
-    /// The statistics of requests whose key has this plan; an empty `plan` means requests without a
-    /// key. nullptr without statistics.
-    RequestStatistics* statistics_of(std::string_view plan) const;
+    /// The statistics of requests that the first table counts for this record, of a key or of a
+    /// group: those of its plan there. nullptr: without a record. nullptr without statistics.
+    RequestStatistics* statistics_of(const KeyRecord* record) const;
 
   private:
     std::span<const PlanTable* const> tables_;
