@@ -101,6 +101,19 @@ subtest 'the user of the gateways' => sub {
     }
     my ($found) = $lacks->('on', '>SECRET', 'resetchannels', '&t:events', '~t:*', grep({ /^\+/ && !/hkeys|xadd/ } split / /, $line{'module/README.md'}));
     like $found, qr/^permissions: the user "gateway" of the gateways, of Redis at \S+, lacks commands: no request can be counted from the end of a day on: add \+hkeys$/, 'a finding says what happens';
+    my @rest = grep { !/hgetall|hdel|zscore|zrem$/ } split / /, $line{'module/README.md'} =~ s/^user gateway //r =~ s/petstore:/t:/gr;
+    for my $case (
+        ['a custom plan' => '"plans":{"own":{"custom":true}}', qr/lacks commands: each node limits requests in flight alone: add \+hgetall \+hdel$/],
+        ['a custom plan of groups' => '"plans":{"own":{"custom":true}},"by":"group"'],
+        ['a ban' => '"plans":{"free":{"unlimited":true}},"ban":true', qr/lacks commands: usage and bans of ids without a key .*: add \+zscore \+zrem$/],
+        ['neither' => '"plans":{"free":{"unlimited":true}}'],
+    ) {
+        my ($name, $table, @expected) = @$case;
+        $redis->cmd('HSET', 't:plans', api => "{$table,\"default\":null}");
+        my @found = $lacks->(@rest);
+        is scalar @found, scalar @expected, "what $name needs" or diag join "\n", @found;
+        like $found[0], $_, '… is found' for @expected;
+    }
     ($found) = findings($tollgate, '--gateway-user', 'nobody');
     like $found, qr/^permissions: Redis at \S+ has no user "nobody": /, 'a user that does not exist';
     $redis->cmd('ACL', 'SETUSER', 'blind', qw(on >SECRET ~* &* +@all -acl));

@@ -37,6 +37,9 @@ class PublishedTableReader {
         table.variable = variable_;
         table.by_group = by_group_;
         table.notify = notify_;
+        if (has_ban_) {
+            table.ban.emplace();
+        }
         return table;
     }
 
@@ -46,6 +49,8 @@ class PublishedTableReader {
             plan->is_custom = value;
         } else if (auto* const other = plan_with("unlimited")) {
             other->is_unlimited = value;
+        } else if (path_.size() == 1 && path_.back() == "ban") {
+            has_ban_ = value;
         }
         return is_ignored();
     }
@@ -186,6 +191,7 @@ class PublishedTableReader {
     std::string default_;
     std::string variable_;
     bool by_group_ = false;
+    bool has_ban_ = false;
     std::chrono::days history_{};
     std::vector<std::int64_t> notify_;
 };
@@ -230,6 +236,9 @@ void write_plans(JsonWriter& json, const PlanTable& table) {
         json.member("by", "$" + table.variable);
     } else if (table.by_group) {
         json.member("by", "group");
+    }
+    if (table.ban) {
+        json.member("ban", true);
     }
     if (!table.notify.empty()) {
         json.array("notify", [&] {

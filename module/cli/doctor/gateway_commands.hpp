@@ -17,7 +17,7 @@ enum class GatewayUse : std::uint8_t {
     kRecalls,     ///< every gateway, to tell other nodes of recalls and bans
     kHistory,     ///< plan tables with `history`
     kSubjects,    ///< plan tables with `history` or `ban`, for ids without a key
-    kInFlight,    ///< plans with `in_flight`
+    kInFlight,    ///< plans with `in_flight`, and `custom` plans
     kNotices,     ///< plan tables with `notify`
     kManagement,  ///< tollgate_admin
 };

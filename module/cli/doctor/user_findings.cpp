@@ -83,18 +83,26 @@ std::string obstacle(const std::string& server, const std::string& user, std::st
     return "Redis at " + server + " does not tell what a user may do: ACL DRYRUN needs Redis 7.0";
 }
 
+/// Whether a table limits requests in flight, or the limits of a key may.
+bool may_limit_flights(const PlanTable& table) {
+    return !table.counts_values() && !table.by_group &&
+           std::ranges::any_of(table.plans, [](const Plan& plan) {
+               return plan.in_flight > 0 || plan.kind == Plan::Kind::kCustom;
+           });
+}
+
 /// The uses that the gateways of these tables have.
 std::vector<GatewayUse> uses_of(const std::vector<PlanTable>& tables, bool manages) {
     using enum GatewayUse;
     std::vector<GatewayUse> uses{kRequests, kChanges, kNodes, kRecalls};
     const auto any = [&](auto has) { return std::ranges::any_of(tables, has); };
     if (any([](const PlanTable& table) { return table.has_history(); })) {
-        uses.insert(uses.end(), {kHistory, kSubjects});
+        uses.push_back(kHistory);
     }
-    if (any([](const PlanTable& table) {
-            return std::ranges::any_of(table.plans,
-                                       [](const Plan& plan) { return plan.in_flight > 0; });
-        })) {
+    if (any([](const PlanTable& table) { return table.has_history() || table.ban; })) {
+        uses.push_back(kSubjects);
+    }
+    if (any(may_limit_flights)) {
         uses.push_back(kInFlight);
     }
     if (any([](const PlanTable& table) { return !table.notify.empty(); })) {

@@ -68,6 +68,15 @@ TEST(PublishedPlans, TellsWhoseCounterATableHas) {
     EXPECT_FALSE(read_published_table("users", R"({"plans":{},"by":"other"})")->by_group);
 }
 
+TEST(PublishedPlans, TellsWhetherATableBans) {
+    PlanTable table;
+    table.plans = {{"free", Plan::Kind::kLimited, {{60, 60s}}, false}};
+    EXPECT_FALSE(read_published_table("api", write_published_table(table, {}))->ban);
+    table.ban.emplace();
+    EXPECT_TRUE(read_published_table("api", write_published_table(table, {}))->ban);
+    EXPECT_FALSE(read_published_table("api", R"({"plans":{},"ban":false})")->ban);
+}
+
 TEST(PublishedPlans, TellsWhichLevelsATableNotices) {
     PlanTable table;
     table.plans = {{"free", Plan::Kind::kLimited, {{60, 60s}}, false}};
