@@ -6,6 +6,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use Command;
 use Digest::SHA qw(sha256_hex);
+use FakeRedis;
 use File::Temp ();
 use Gateway;
 use JSON::PP ();
@@ -69,6 +70,9 @@ subtest 'Redis' => sub {
     $redis->cmd('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
     my @found = findings(Command->new(redis => 'unix://blind:SECRET@' . $redis->address =~ s/^unix://r, prefix => 't:'));
     is scalar(grep { /^permissions: .* add \+(?:info|role \+wait)$/ } @found), 2, 'what the user may not call' or diag join "\n", @found;
+    my $old = FakeRedis->start(redis => $redis->address, faults => { old => { reply => sub { $_[0] =~ s/^(redis_version:)\d+\.\d/${1}6.1/mr } } });
+    $old->fault('old');
+    finds('version', qr/^version: Redis at unix:\S+ has the version 6\.1\.\d+: Tollgate needs 6\.2 or later: upgrade it$/, Command->new(redis => $old->address, prefix => 't:'));
     finds('no plan tables', qr/^plans: no gateway has published plan tables with the prefix "t": /,
         Command->new(redis => $redis->address, prefix => 't'));
 };

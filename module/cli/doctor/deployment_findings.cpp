@@ -55,6 +55,11 @@ std::vector<Finding> findings_of_servers(RedisSession& session) {
         for (const auto& danger : dangers_in(info)) {
             findings.push_back({danger.name, subject + danger.text});
         }
+        if (const auto version = old_version_in(info); !version.empty()) {
+            std::string text = subject + "has the version ";
+            text.append(version).append(": Tollgate needs 6.2 or later: upgrade it");
+            findings.push_back({"version", std::move(text)});
+        }
         const auto difference = clock_difference(time_in(info), before, after);
         if (time_in(info) > milliseconds(0) && !difference.empty()) {
             std::string text = subject + "has a clock that is ";

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "module/cli/failure.hpp"
 #include "module/cli/terminal/output.hpp"
@@ -113,6 +114,21 @@ std::vector<Danger> dangers_in(std::string_view info) {
                              std::string(policy) + ": set maxmemory-policy noeviction"});
     }
     return dangers;
+}
+
+std::string old_version_in(std::string_view info) {
+    constexpr std::pair<std::int64_t, std::int64_t> kOldest{6, 2};
+    constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+    const auto fields = fields_of(info);
+    const auto version = field(fields, "redis_version");
+    const auto dot = version.find('.');
+    if (dot == std::string_view::npos) {
+        return {};
+    }
+    const auto after = version.substr(dot + 1);
+    const auto major = parse_whole_number(version.substr(0, dot), 0, kMost);
+    const auto minor = parse_whole_number(after.substr(0, after.find('.')), 0, kMost);
+    return major && minor && std::pair(*major, *minor) < kOldest ? std::string(version) : "";
 }
 
 std::chrono::milliseconds time_in(std::string_view info) {

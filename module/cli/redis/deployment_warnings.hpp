@@ -20,6 +20,11 @@ struct Danger {
 /// of the present data, is on disk.
 std::vector<Danger> dangers_in(std::string_view info);
 
+/// The version of a server that lacks commands which Tollgate uses, from its reply to INFO. Empty
+/// if it has them, or does not say its version. Valkey says the version of Redis that it is
+/// compatible with.
+std::string old_version_in(std::string_view info);
+
 /// The Unix time of a server, from its reply to INFO. 0 if it does not say it.
 std::chrono::milliseconds time_in(std::string_view info);
 

@@ -64,6 +64,20 @@ TEST(DataSafety, NeedsNoEviction) {
     }
 }
 
+TEST(OldVersion, IsBefore6_2) {
+    for (const auto* version : {"6.0.16", "6.1", "5.0.14", "2.8.24"}) {
+        EXPECT_EQ(old_version_in(info_with({{"redis_version", version}})), version);
+    }
+    for (const auto* version : {"6.2.0", "6.10.1", "7.0.15", "10.0", "", "6", "x.y", "-1.2"}) {
+        EXPECT_EQ(old_version_in(info_with({{"redis_version", version}})), "") << version;
+    }
+    EXPECT_EQ(
+        old_version_in(info_with(
+            {{"redis_version", "7.2.4"}, {"server_name", "valkey"}, {"valkey_version", "8.1.1"}})),
+        "");
+    EXPECT_EQ(old_version_in(info_with({})), "") << "not said";
+}
+
 TEST(DataSafety, UnknownFieldsAreNoDanger) {
     EXPECT_TRUE(dangers_in("").empty());
     EXPECT_TRUE(dangers_in("no fields\r\n# X\r\n:\r\naof_enabled").empty());
