@@ -19,12 +19,19 @@ function meter(title, text, detail, share) {
         element('div', { class: 'meter', 'aria-hidden': 'true' }, fill), element('span', { class: 'hint' }, detail));
 }
 
-function windowOf({ table, window, limit, used, remaining, reset }) {
-    const title = `${table}: ${window}`;
+// When a window ends, or a token bucket is full.
+export function resetOf({ refill, used, reset }) {
+    if (refill && used === 0) return 'the bucket is full';
     const when = `${distance(reset)}, at ${momentOf(reset)}`;
-    if (limit === null) return meter(title, `${format.count(used)} used`, `No limit is known; the window ends ${when}.`, 0);
+    return refill ? `the bucket gets ${refill} and is full ${when}` : `the window ends ${when}`;
+}
+
+function windowOf({ table, window, limit, used, remaining, ...rest }) {
+    const title = `${table}: ${window}`;
+    const reset = resetOf({ used, ...rest });
+    if (limit === null) return meter(title, `${format.count(used)} used`, `No limit is known; ${reset}.`, 0);
     const left = remaining > 0 ? `${format.count(remaining)} left` : 'Nothing is left';
-    return meter(title, `${format.count(used)} of ${format.count(limit)} used`, `${left}; the window ends ${when}.`, limit > 0 ? used / limit : 1);
+    return meter(title, `${format.count(used)} of ${format.count(limit)} used`, `${left}; ${reset}.`, limit > 0 ? used / limit : 1);
 }
 
 const flightOf = ({ table, limit, places }) => meter(`${table}: in flight`,
