@@ -51,7 +51,7 @@ sub resolve {
 my @junk = ('', ' ', 0, -1, 1e30, 'null', "a\tb", 'x' x 600, '%', '..', "\x{fc}\x{1f600}", '2026-13-01', 'free', 'own', '*a*', 'key:portal');
 my @values = (@junk, undef, JSON::PP::true, JSON::PP::false, [], {}, ['a', 'a'], { a => 'b' }, { a => { b => 1 } }, [1], 3.5);
 my %good = (
-    plan    => ['free', 'own', 'ops'], limits => ['5r/m', '10r/s burst=20 in_flight=5', ''], name => ['A shop', '', "M\x{fc}ller"],
+    plan    => ['free', 'own', 'ops'], limits => ['5r/m', '10r/s burst=20 in_flight=5', 'unlimited in_flight=5', ''], name => ['A shop', '', "M\x{fc}ller"],
     expires => ['2099-01-01T00:00:00Z', '30d', undef], scopes => [[], ['pets:read'], ['b', 'a']], state => ['active', 'disabled'],
     meta    => [{}, { team => 'x' }], from => [[], ['10.0.0.0/8']], prefix => ['acme_live', ''], overlap => ['0s', '24h'], digest => [],
     after   => [''], limit => [1, 2, 500], order => ['asc', 'desc'], dry_run => ['true'],

@@ -136,6 +136,10 @@ subtest 'limits of the key, and a plan without rates' => sub {
     push @requests, begin($gateway, 'c'), begin($gateway, 'c');
     my $response = refused($gateway, 'c', 'unlimited in_flight=2');
     is($response->header('RateLimit-Policy'), '"calls-in-flight";q=2;qu="concurrent-requests"', '… has one policy');
+    $gateway->import_key('u', id => 'u1', plan => 'own', limits => 'unlimited in_flight=1');
+    push @requests, begin($gateway, 'u');
+    $response = refused($gateway, 'u', 'unlimited in_flight=1 in the limits of the key');
+    is($response->header('RateLimit-Policy'), '"own-in-flight";q=1;qu="concurrent-requests"', '… is one policy as well');
     is(finish($_), 200, 'they end') for @requests;
     $gateway->nginx->stop;
 };
@@ -146,6 +150,8 @@ subtest 'the command' => sub {
     my $key = $tollgate->json(qw(key issue --plan own --id made --limits), 'in_flight=1 60r/m')->{key};
     is($tollgate->json(qw(key show made))->{limits}, '60r/m in_flight=1', 'limits with in_flight');
     like($tollgate->run(qw(key set made --limits), '60r/m in_flight=0')->{err}, qr/invalid parameter "in_flight=0"/, '… of at least one');
+    is($tollgate->run(qw(key set made --limits), 'in_flight=1 unlimited')->{status}, 0, 'in_flight alone');
+    is($tollgate->json(qw(key show made))->{limits}, 'unlimited in_flight=1', '… without rates');
     wait_until('the plans', sub { $gateway->redis->cmd('EXISTS', 't:plans') });
     my $request = begin($gateway, $key);
     is_deeply($tollgate->json(qw(usage made))->{in_flight}, [{ table => 'api', limit => 1, places => 1 }], 'usage');

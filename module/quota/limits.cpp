@@ -10,6 +10,7 @@ namespace tollgate {
 namespace {
 
 constexpr std::string_view kInFlight = "in_flight=";
+constexpr std::string_view kUnlimited = "unlimited";
 
 }  // namespace
 
@@ -33,6 +34,9 @@ std::int64_t take_in_flight(std::vector<std::string_view>& words) {
 Limits parse_limits(std::span<const std::string_view> words) {
     std::vector<std::string_view> rates(words.begin(), words.end());
     const std::int64_t in_flight = take_in_flight(rates);
+    if (rates.size() == 1 && rates.front() == kUnlimited) {
+        return {.rates = {}, .in_flight = in_flight};
+    }
     return {.rates = parse_rates(rates), .in_flight = in_flight};
 }
 
@@ -41,12 +45,12 @@ Limits parse_limits(std::string_view text) {
 }
 
 std::string format_limits(const Limits& limits) {
-    std::string text;
+    std::string text(limits.rates.empty() ? kUnlimited : "");
     for (const Rate& rate : limits.rates) {
         text.append(text.empty() ? "" : " ").append(format_rate(rate));
     }
     if (limits.in_flight != 0) {
-        text.append(text.empty() ? "" : " ").append(kInFlight);
+        text.append(" ").append(kInFlight);
         text += std::to_string(limits.in_flight);
     }
     return text;

@@ -16,7 +16,7 @@ inline constexpr std::int64_t kMostInFlight = 1'000'000;
 
 /// What a plan, or the record of a key with a `custom` plan, allows.
 struct Limits {
-    std::vector<Rate> rates;     ///< ascending by period
+    std::vector<Rate> rates;     ///< ascending by period; empty: unlimited
     std::int64_t in_flight = 0;  ///< requests at a time; 0: any number
 
     bool operator==(const Limits&) const = default;
@@ -36,7 +36,7 @@ struct FlightState {
 /// ParseError, also for a second one.
 std::int64_t take_in_flight(std::vector<std::string_view>& words);
 
-/// Reads rates as parse_rates, and optionally `in_flight=N`. Throws ParseError.
+/// Reads rates as parse_rates, or `unlimited`, and optionally `in_flight=N`. Throws ParseError.
 Limits parse_limits(std::span<const std::string_view> words);
 
 /// The same from one text, with spaces between the words: the `limits` of a key's record. Throws

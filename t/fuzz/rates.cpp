@@ -16,7 +16,7 @@ namespace {
 void check_limits(std::string_view input) {
     const auto limits = parse_limits(input);
     const auto& rates = limits.rates;
-    require(!rates.empty() && rates.size() <= kMaxRates);
+    require(rates.size() <= kMaxRates);
     require(limits.in_flight >= 0 && limits.in_flight <= kMostInFlight);
     require(std::ranges::none_of(
         rates, [](const Rate& rate) { return period_name(rate.period).empty(); }));

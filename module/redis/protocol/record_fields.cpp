@@ -84,7 +84,7 @@ std::string parse_new_limits(std::string_view text) {
     } catch (const ParseError& error) {
         throw ParseError(std::string(error.what()) +
                          ": use one to four rates such as \"60r/m 1000r/d\", \"100r/15m\" "
-                         "or \"10r/s burst=20\"");
+                         "or \"10r/s burst=20\", or \"unlimited in_flight=5\"");
     }
 }
 
@@ -111,7 +111,7 @@ constexpr std::array kFields{
         .option = "--name", .option_text = "Name of the key, for your own use"},
     RecordField{.name = record_field::kLimits, .form = FieldForm::kText, .member = &KeyRecord::limits,
         .parse_new = parse_new_limits,
-        .shown_schema = R"({"type": ["string", "null"], "description": "Rates for plans that are `custom`."})",
+        .shown_schema = R"({"type": ["string", "null"], "description": "Limits for plans that are `custom`."})",
         .new_schema = R"({"$ref": "#/components/schemas/NewLimits"})",
         .example = "null",
         .option = "--limits", .option_text = "Limits for `custom` plans, such as \"5000r/m 1000000r/d\", or none",

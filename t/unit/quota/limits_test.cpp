@@ -20,6 +20,19 @@ TEST(Limits, HaveRatesAndRequestsInFlight) {
     EXPECT_EQ(parse_limits("60r/m").in_flight, 0);
 }
 
+TEST(Limits, MayBeOfRequestsInFlightAlone) {
+    for (const auto* text : {"unlimited in_flight=3", "in_flight=3 unlimited"}) {
+        const Limits limits = parse_limits(text);
+        EXPECT_TRUE(limits.rates.empty()) << text;
+        EXPECT_EQ(limits.in_flight, 3) << text;
+        EXPECT_EQ(format_limits(limits), "unlimited in_flight=3");
+    }
+    EXPECT_EQ(format_limits(parse_limits("unlimited")), "unlimited");
+    for (const auto* text : {"unlimited 60r/m", "unlimited unlimited", "unlimited burst=2", ""}) {
+        EXPECT_THROW(parse_limits(text), ParseError) << text;
+    }
+}
+
 TEST(Limits, RefuseAnInvalidNumberOfRequestsInFlight) {
     for (const auto* text :
          {"60r/m in_flight=", "60r/m in_flight=0", "60r/m in_flight=-1", "60r/m in_flight=1000001",
@@ -52,6 +65,10 @@ TEST(ChooseQuotas, HasAQuotaForRequestsInFlightAlone) {
     key.plan = "own";
     key.limits = "60r/m in_flight=2";
     EXPECT_EQ(choose_quotas(tables, key)->front().in_flight, 2);
+    key.limits = "unlimited in_flight=3";
+    ASSERT_EQ(choose_quotas(tables, key)->size(), 1U);
+    EXPECT_EQ(choose_quotas(tables, key)->front().in_flight, 3);
+    EXPECT_FALSE(have_limit(*choose_quotas(tables, key)));
 }
 
 }  // namespace
