@@ -26,16 +26,13 @@ std::size_t location_of(std::span<const LocationTables> locations, std::string_v
     return best;
 }
 
+/// The limits of a plan, without `in_flight`, which is not simulated.
 std::string limits_in(const Plan& plan, const std::string& custom_limits) {
-    switch (plan.kind) {
-        case Plan::Kind::kUnlimited:
-            return "unlimited";
-        case Plan::Kind::kCustom:
-            return custom_limits.empty() ? "custom" : custom_limits;
-        case Plan::Kind::kLimited:
-            break;
+    if (plan.kind != Plan::Kind::kCustom) {
+        return format_limits({.rates = plan.rates});
     }
-    return format_limits({.rates = plan.rates, .in_flight = plan.in_flight});
+    return custom_limits.empty() ? "custom"
+                                 : format_limits({.rates = parse_limits(custom_limits).rates});
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ struct RefusedId {
 /// What a plan allows in one table, as the file defines it.
 struct PlanInTable {
     std::string table;
-    std::string limits;  ///< rates, `custom`, `unlimited`; empty: the plan is not in the table
+    /// Rates, `custom`, `unlimited`, without `in_flight`; empty: the plan is not in the table.
+    std::string limits;
     bool sliding = false;
 };
 

@@ -164,8 +164,9 @@ TEST(Simulation, DecidesInAllTablesWithoutLocations) {
 
 TEST(Simulation, KnowsEachKindOfPlan) {
     const auto run = [](AssumedKeys keys) {
-        SimulatedLog log("plan free 1r/m; plan all unlimited; plan own custom;", {},
-                         std::move(keys));
+        SimulatedLog log(
+            "plan free 1r/m in_flight=7; plan all unlimited in_flight=8; plan own custom;", {},
+            std::move(keys));
         for (const auto* plan : {"free", "all", "own", "other", ""}) {
             log.add(1s, {.id = plan, .plan = plan});
             log.add(2s, {.id = "x", .plan = plan});
@@ -181,6 +182,7 @@ TEST(Simulation, KnowsEachKindOfPlan) {
     EXPECT_EQ(plans[1].tables[0].limits, "unlimited");
     EXPECT_EQ(plans[1].refused, 0);
     EXPECT_EQ(plans[2].refused, 1);
+    EXPECT_EQ(plans[2].tables[0].limits, "1r/m") << "in_flight is not simulated";
     EXPECT_EQ(plans[3].plan, "other");
     EXPECT_EQ(plans[3].tables[0].limits, "");
     EXPECT_EQ(plans[3].forbidden, 3);
@@ -188,7 +190,7 @@ TEST(Simulation, KnowsEachKindOfPlan) {
     EXPECT_EQ(plans[4].without_limits, 3);
     EXPECT_EQ(result.forbidden, 5);
     EXPECT_EQ(result.without_limits, 3);
-    const auto known = run({.plan = "free", .limits = "2r/m"});
+    const auto known = run({.plan = "free", .limits = "2r/m in_flight=9"});
     EXPECT_EQ(known.without_limits, 0);
     ASSERT_EQ(known.plans.size(), 4U);
     EXPECT_EQ(known.plans[1].plan, "free");
