@@ -106,7 +106,7 @@ std::vector<SharedBudgets::Told> SharedBudgets::take_charges() {
             pending_.splice(pending_.end(), pending_, pending_.begin());
             continue;
         }
-        if (charge->units > 0) {
+        if (!charge->empty()) {
             told.push_back({slot, owner, table, std::move(address), *std::move(charge)});
         }
         owners_.erase(owner);
@@ -118,8 +118,7 @@ std::vector<SharedBudgets::Told> SharedBudgets::take_charges() {
 void SharedBudgets::send(std::vector<Told> batch) {
     redis::Call call = redis::budget_call();
     for (const Told& one : batch) {
-        redis::add_budget(call, context_.settings().keys,
-                          {one.address, *one.table, one.charge.units, one.charge.numbers});
+        redis::add_budget(call, context_.settings().keys, {one.address, *one.table, one.charge});
     }
     const redis::Slot slot = batch.front().slot;
     auto reply = std::make_unique<Reply>(*this, std::move(batch));

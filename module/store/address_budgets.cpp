@@ -74,9 +74,16 @@ std::optional<AddressBudgets::Charge> AddressBudgets::take_charge(const Owner& o
     if (entry.untold > 0 && time - entry.told_at < static_cast<std::uint32_t>(pause.count())) {
         return std::nullopt;
     }
-    Charge charge{.units = entry.untold, .numbers = {}};
+    Charge charge;
+    charge.reserve(rates.size());
     for (const Rate& rate : rates) {
-        charge.numbers.push_back(window_number(now, rate.period));
+        const Window window{rate.period.code(), number_in(now, rate), 0};
+        // The others were charged in the window before.
+        const auto units = std::min<std::int64_t>(entry.untold, count_in(entry, window));
+        charge.push_back({window_number(now, rate.period), units});
+    }
+    if (std::ranges::all_of(charge, [](const WindowCharge& one) { return one.units == 0; })) {
+        charge.clear();
     }
     entry.untold = 0;
     entry.told_at = time;
@@ -93,7 +100,7 @@ void AddressBudgets::set_totals(const Owner& owner, std::span<const Rate> rates,
     for (std::size_t i = 0; i < rates.size(); ++i) {
         for (Window& window : entry.windows) {
             if (totals[i] != kNotCounted && window.period == rates[i].period.code() &&
-                window.number == static_cast<std::uint32_t>(charge.numbers[i])) {
+                window.number == static_cast<std::uint32_t>(charge[i].number)) {
                 window.count = std::max(window.count, totals[i] + entry.untold);
             }
         }

@@ -11,6 +11,7 @@
 #include "module/quota/client_address.hpp"
 #include "module/quota/rate.hpp"
 #include "module/quota/window.hpp"
+#include "module/quota/window_charge.hpp"
 #include "module/store/set_associative.hpp"
 #include "module/text/name_hash.hpp"
 
@@ -43,14 +44,12 @@ class AddressBudgets {
     bool admits_lookup(const Owner& owner, std::span<const Rate> rates, Instant now);
     static constexpr std::uint32_t kLookupsASecond = 10;
 
-    /// What was charged to a budget, and the windows in which it counts.
-    struct Charge {
-        std::int64_t units = 0;
-        std::vector<std::int64_t> numbers;  ///< of the windows, in the order of the rates
-    };
+    /// What was charged to the current windows of a budget, in the order of the rates. Empty: to
+    /// none of them.
+    using Charge = std::vector<WindowCharge>;
     /// Takes the units that were charged since this returned some, if that was at least `pause` ago
-    /// by the caller's clock. None are left then. nullopt: not yet. A budget that was evicted has
-    /// none.
+    /// by the caller's clock. None are left then. nullopt: not yet. Units of a window that has
+    /// ended are dropped. A budget that was evicted has none.
     std::optional<Charge> take_charge(const Owner& owner, std::span<const Rate> rates, Instant now,
                                       std::chrono::milliseconds pause);
     /// All nodes have charged these units in the windows of a charge; kNotCounted: no information.

@@ -66,16 +66,16 @@ void add_budget(Call& call, const Keys& keys, const BudgetCharge& charge) {
     const auto& rates = charge.table.anonymous;
     Instant ends{};
     for (std::size_t i = 0; i < rates.size(); ++i) {
-        ends = std::max(ends, window_end(charge.numbers[i], rates[i].period));
+        ends = std::max(ends, window_end(charge.windows[i].number, rates[i].period));
     }
-    call.arguments.add(charge.units);
     call.arguments.add(ends.time_since_epoch().count());
     call.arguments.add(rates.size());
     for (std::size_t i = 0; i < rates.size(); ++i) {
         const std::string period = stored_period(rates[i].period);
         call.arguments.add_joined(window_field(period, window_part::kNumber));
         call.arguments.add_joined(window_field(period, window_part::kCount));
-        call.arguments.add(charge.numbers[i]);
+        call.arguments.add(charge.windows[i].number);
+        call.arguments.add(charge.windows[i].units);
     }
 }
 

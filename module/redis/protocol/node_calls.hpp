@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "module/quota/plan.hpp"
+#include "module/quota/window_charge.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/redis/protocol/script.hpp"
@@ -38,8 +39,7 @@ Call budget_call();
 struct BudgetCharge {
     std::string_view address;  ///< see address_text
     const PlanTable& table;
-    std::int64_t units;
-    std::span<const std::int64_t> numbers;  ///< of the windows of the table's `anonymous`
+    std::span<const WindowCharge> windows;  ///< of the table's `anonymous`
 };
 void add_budget(Call& call, const Keys& keys, const BudgetCharge& charge);
 /// The units of all nodes in each of these windows of the budgets, -1 for an unknown number.

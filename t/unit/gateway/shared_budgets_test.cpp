@@ -59,6 +59,27 @@ TEST_F(SharedBudgetsTest, WhatOtherNodesHaveChargedIsSpent) {
     EXPECT_EQ(fail(worker, 2), 401) << "another address";
 }
 
+TEST_F(SharedBudgetsTest, AChargeCountsInItsOwnWindowOnly) {
+    tables[0].anonymous = {{30, 60s}, {100, 3600s}};
+    tables[0].anonymous_policies = {"anonymous-minute", "anonymous-hour"};
+    Worker& worker = start();
+    const auto wall = worker.clock.wall();
+    run_for(window_end(window_number(wall, 60s), 60s) - wall - 500ms);
+    for (int i = 0; i < 30; ++i) {
+        EXPECT_EQ(fail(worker), 401);
+        run_for(5ms);
+    }
+    run_for(2s);
+    EXPECT_EQ(fail(worker), 401);
+    run_for(2s);
+    EXPECT_EQ(budget()["60.count"], 1) << "of the new minute";
+    EXPECT_EQ(total(), 31);
+    for (int i = 0; i < 29; ++i) {
+        EXPECT_EQ(fail(worker), 401);
+    }
+    EXPECT_EQ(fail(worker), 429);
+}
+
 TEST_F(SharedBudgetsTest, WorkersOfANodeTellAChargeOnce) {
     Worker& first = start();
     Worker& second = start();

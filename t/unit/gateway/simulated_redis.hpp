@@ -182,16 +182,15 @@ class SimulatedRedis {
         std::string totals;
         auto argument = arguments.begin();
         for (const std::string& key : keys) {
-            const std::int64_t units = std::stoll(*argument);
-            const std::int64_t count = std::stoll(argument[2]);
-            argument += 3;
-            for (std::int64_t i = 0; i < count; ++i, argument += 3) {
+            const std::int64_t count = std::stoll(argument[1]);
+            argument += 2;
+            for (std::int64_t i = 0; i < count; ++i, argument += 4) {
                 const std::int64_t current = std::stoll(argument[2]);
                 std::int64_t& number = budgets[key][argument[0]];
                 std::int64_t& total = budgets[key][argument[1]];
                 const bool is_ahead = number == current + 1;
                 if (!is_ahead) {
-                    total = (number == current ? total : 0) + units;
+                    total = (number == current ? total : 0) + std::stoll(argument[3]);
                     number = current;
                 }
                 totals += ":" + std::to_string(is_ahead ? -1 : total) + "\r\n";

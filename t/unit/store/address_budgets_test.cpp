@@ -160,18 +160,33 @@ TEST(NameId, IsTheSameInEveryProcess) {
 
 TEST_F(AddressBudgetsTest, ChargesAreTakenOnceAndNotTooOften) {
     const auto take = [&](Instant now) { return budgets_.take_charge(owner(1), kRates, now, 1s); };
-    EXPECT_EQ(take(Instant(65s))->units, 0) << "there is no such budget";
+    EXPECT_TRUE(take(Instant(65s))->empty()) << "there is no such budget";
     grants(owner(1), Instant(65s));
     grants(owner(1), Instant(65s));
     const auto charge = take(Instant(65s));
     ASSERT_TRUE(charge);
-    EXPECT_EQ(charge->units, 2);
-    EXPECT_EQ(charge->numbers, (std::vector<std::int64_t>{6, 1}));
-    EXPECT_EQ(take(Instant(65s))->units, 0);
+    EXPECT_EQ(*charge, (AddressBudgets::Charge{{6, 2}, {1, 2}}));
+    EXPECT_TRUE(take(Instant(65s))->empty());
     grants(owner(1), Instant(65s));
     EXPECT_FALSE(grants(owner(1), Instant(65s)));
     EXPECT_FALSE(take(Instant(65'999ms)));
-    EXPECT_EQ(take(Instant(66s))->units, 1) << "the refused one was not charged";
+    EXPECT_EQ(*take(Instant(66s)), (AddressBudgets::Charge{{6, 1}, {1, 1}}))
+        << "the refused one was not charged";
+}
+
+TEST_F(AddressBudgetsTest, ChargesCountInTheWindowsInWhichTheyWereMade) {
+    grants(owner(1), Instant(69s));
+    grants(owner(1), Instant(69s));
+    grants(owner(1), Instant(70s));
+    EXPECT_EQ(*budgets_.take_charge(owner(1), kRates, Instant(70s), 1s),
+              (AddressBudgets::Charge{{7, 1}, {1, 3}}));
+    grants(owner(1), Instant(71s));
+    EXPECT_EQ(*budgets_.take_charge(owner(1), kRates, Instant(80s), 1s),
+              (AddressBudgets::Charge{{8, 0}, {1, 1}}))
+        << "the short window has ended without another charge";
+    grants(owner(1), Instant(81s));
+    EXPECT_TRUE(budgets_.take_charge(owner(1), kRates, Instant(120s), 1s)->empty())
+        << "both have ended";
 }
 
 TEST_F(AddressBudgetsTest, TotalsOfAllNodesLimitTheBudget) {

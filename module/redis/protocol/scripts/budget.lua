@@ -1,17 +1,17 @@
 --R"lua(
 -- Adds what a node has charged to the budgets of addresses, and tells what all nodes have. KEYS are the hashes of the
--- budgets. ARGV[1] is the token. For each budget follow the units, the Unix time in ms at which its hash expires, the
--- number of its windows and, for each of these, the names of its two fields and the number of the current window. Returns
--- the token, then for each window the units of all nodes, or -1 if the clock of another node is ahead; or only the text of
--- an error: an error reply could mean that Redis refuses the connection.
+-- budgets. ARGV[1] is the token. For each budget follow the Unix time in ms at which its hash expires, the number of its
+-- windows and, for each of these, the names of its two fields, the number of the current window and the units charged in
+-- it. Returns the token, then for each window the units of all nodes, or -1 if the clock of another node is ahead; or only
+-- the text of an error: an error reply could mean that Redis refuses the connection.
 
 local totals, at = {ARGV[1]}, 2
 for key = 1, #KEYS do
-    local units, ends, windows = ARGV[at] + 0, ARGV[at + 1], ARGV[at + 2] + 0
-    at = at + 3
+    local ends, windows = ARGV[at], ARGV[at + 1] + 0
+    at = at + 2
     local fields = {}
     for window = 1, windows do
-        local field = at + 3 * (window - 1)
+        local field = at + 4 * (window - 1)
         fields[2 * window - 1], fields[2 * window] = ARGV[field], ARGV[field + 1]
     end
     local known = redis.pcall('HMGET', KEYS[key], unpack(fields))
@@ -20,7 +20,7 @@ for key = 1, #KEYS do
     end
     local changed = {}
     for window = 1, windows do
-        local number = ARGV[at + 2] + 0
+        local number, units = ARGV[at + 2] + 0, ARGV[at + 3] + 0
         local counted, total = tonumber(known[2 * window - 1]) or 0, tonumber(known[2 * window]) or 0
         -- A window that is more than one ahead was counted with a wrong clock.
         if counted == number + 1 then
@@ -31,7 +31,7 @@ for key = 1, #KEYS do
             changed[#changed + 1], changed[#changed + 2] = ARGV[at + 1], string.format('%d', total)
             totals[#totals + 1] = total
         end
-        at = at + 3
+        at = at + 4
     end
     if #changed > 0 then
         local set = redis.pcall('HSET', KEYS[key], unpack(changed))
