@@ -458,6 +458,12 @@ END
     my $after = $walk->('changeKeys', 200, @same_batch)->json->{results};
     is_deeply [map { $_->{status} } @$after], [200, 200, 200, 400, 404, 204, 204], 'a batch that was interrupted is executed again';
     is_deeply [grep { exists $_->{key} } map { $_->{body} // {} } @$after], [], '… and makes no further key';
+    $redis->cmd('HSET', "t:request:$name", results => '201:b1 200:b1 200:b1 400:');
+    $entries = $redis->cmd('XLEN', 't:audit');
+    my $continued = $walk->('changeKeys', 200, @same_batch)->json->{results};
+    is_deeply [map { $_->{status} } @$continued], [201, 200, 200, 400, 404, 204, 204], 'a batch that was executed in part';
+    is_deeply [map { defined $_->{body} ? 1 : 0 } @$continued], [0, 0, 0, 0, 1, 0, 0], '… goes on after the operations that have results';
+    is $redis->cmd('XLEN', 't:audit'), $entries + 2, '… and executes no other again';
     $walk->('changeKeys', 422, 'POST', 'keys:batch', $batch->(['DELETE', 'keys/b1']), 'Idempotency-Key' => 'batch-1');
     for my $case (
         ['{}', 'needs one member'], ['{"operations":{}}', 'needs one member'], ['{"operations":[]}', '1 to 1000'], ['{"operations":[1]}', 'operation 1 is not an object'],

@@ -1,6 +1,7 @@
 #include "module/management/operations.hpp"
 
 #include <utility>
+#include <vector>
 
 #include "module/key/api_key.hpp"
 #include "module/key/digest.hpp"
@@ -121,10 +122,16 @@ Task<Durability> revoke_keys(Caller caller, std::string id, AcceptsVersion condi
     co_return co_await execute_durably(caller.database, operation, revoke);
 }
 
-Task<Durability> reset_usage_of(Caller caller, std::string id, CountingTables tables, UsageOf of) {
-    const std::function<Task<void>(bool)> reset = [&](bool /*again*/) -> Task<void> {
-        auto entry = entry_of(caller, of == UsageOf::kGroup ? "reset-group" : "reset", id);
-        co_await reset_usage(caller.database, caller.keys, std::move(entry), tables, of);
+Task<Durability> reset_usage_of(Caller caller, UsageOwner owner, CountingTables tables,
+                                bool leases_are_recalled) {
+    const std::function<Task<void>(bool)> reset = [&](bool again) -> Task<void> {
+        if (again || !leases_are_recalled) {
+            std::vector<UsageOwner> owners(1, owner);
+            co_await recall_leases(caller.database, caller.keys, std::move(owners));
+        }
+        auto entry =
+            entry_of(caller, owner.of == UsageOf::kGroup ? "reset-group" : "reset", owner.id);
+        co_await reset_usage(caller.database, caller.keys, std::move(entry), tables, owner.of);
     };
     co_return co_await execute_durably(caller.database, reset);
 }

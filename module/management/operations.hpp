@@ -104,9 +104,10 @@ Task<Durability> change_keys(Caller caller, std::string action, std::string id, 
 /// Removes an id, its keys, their last uses and its ban.
 Task<Durability> revoke_keys(Caller caller, std::string id, AcceptsVersion condition = {});
 
-/// Resets the counts of an id or a group in these tables: see reset_usage().
-Task<Durability> reset_usage_of(Caller caller, std::string id, CountingTables tables,
-                                UsageOf of = UsageOf::kId);
+/// Resets the counts of an id or a group in these tables: see reset_usage(). Recalls their leases
+/// before, unless that was done.
+Task<Durability> reset_usage_of(Caller caller, UsageOwner owner, CountingTables tables,
+                                bool leases_are_recalled = false);
 
 /// Removes the strikes and the ban of an id that exists.
 Task<Durability> lift_ban_of(Caller caller, std::string id);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "module/management/group_index.hpp"
 #include "module/management/key_transactions.hpp"
@@ -60,6 +61,10 @@ struct Counters {
     std::string change;  ///< announces the change
 };
 
+ValueDigest value_of(UsageOf of) {
+    return of == UsageOf::kGroup ? ValueDigest::of_group() : ValueDigest();
+}
+
 Task<void> reset_table(Database& database, const redis::Keys& keys, KeyTransactions& transactions,
                        const Counters& counters, const PlanTable& table) {
     constexpr int kMostAttempts = 100;
@@ -88,18 +93,26 @@ Task<void> reset_table(Database& database, const redis::Keys& keys, KeyTransacti
 
 }  // namespace
 
+Task<void> recall_leases(Database& database, const redis::Keys& keys,
+                         std::vector<UsageOwner> owners) {
+    std::vector<redis::Command> commands;
+    commands.reserve(owners.size());
+    for (const auto& owner : owners) {
+        commands.push_back(
+            {"PUBLISH", keys.events(),
+             std::string(redis::kRecallOf).append(owner.id).append(value_of(owner.of).suffix())});
+    }
+    co_await run_all(database, std::move(commands));
+    co_await wait(database, kRecallTime);
+}
+
 Task<void> reset_usage(Database& database, const redis::Keys& keys, AuditEntry entry,
                        CountingTables tables, UsageOf of) {
     const bool is_group = of == UsageOf::kGroup;
     Counters counters{.owner = {.id = entry.id},
-                      .value = is_group ? ValueDigest::of_group() : ValueDigest(),
+                      .value = value_of(of),
                       .change = std::string(is_group ? redis::kChangeOfGroup : "") + entry.id};
     KeyTransactions transactions(database, keys, std::move(entry));
-    redis::Command recall{
-        "PUBLISH", keys.events(),
-        std::string(redis::kRecallOf).append(counters.owner.id).append(counters.value.suffix())};
-    co_await run(database, std::move(recall));
-    co_await wait(database, kRecallTime);
     if (!is_group) {
         counters.owner = co_await owner_of(database, keys, counters.change);
     }

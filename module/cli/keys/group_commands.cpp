@@ -86,9 +86,9 @@ void reset_group(RedisSession& session, const CommandLine& line) {
     }
     const auto counting = management::known_tables(tables);
     complete(management::require_known_group(session, session.keys(), line.id, counting));
-    warn_unless_kept(line.id,
-                     complete(management::reset_usage_of(caller_for(session), line.id, counting,
-                                                         management::UsageOf::kGroup)));
+    management::UsageOwner owner{.id = line.id, .of = management::UsageOf::kGroup};
+    warn_unless_kept(line.id, complete(management::reset_usage_of(caller_for(session),
+                                                                  std::move(owner), counting)));
 }
 
 }  // namespace tollgate::cli

@@ -102,7 +102,7 @@ void reset_usage(RedisSession& session, const CommandLine& line) {
                                           management::known_tables(tables)));
     const management::Caller caller{session, session.keys(), user_at_host()};
     warn_unless_kept(line.id, complete(management::reset_usage_of(
-                                  caller, line.id, management::known_tables(tables))));
+                                  caller, {line.id}, management::known_tables(tables))));
     show_usage(session, line);
 }
 

@@ -99,6 +99,14 @@ std::size_t longest_body(std::string_view method, const ResourcePath& path) {
     return endpoint != nullptr ? endpoint->longest_body : kLongestBody;
 }
 
+std::optional<UsageOwner> reset_by(std::string_view method, const ResourcePath& path) {
+    const auto* const endpoint = find_endpoint(method, path);
+    if (endpoint == nullptr || !endpoint->resets || !is_valid_key_id(path.segments()[1])) {
+        return std::nullopt;
+    }
+    return UsageOwner{.id = path.segments()[1], .of = *endpoint->resets};
+}
+
 AdminResponse with_durability(AdminResponse response, Durability durability) {
     switch (durability) {
         case Durability::kConfirmed:

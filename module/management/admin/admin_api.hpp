@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "module/management/admin/admin_request.hpp"
 #include "module/management/database.hpp"
+#include "module/management/usage_reset.hpp"
 #include "module/quota/plan.hpp"
 
 namespace tollgate::management {
@@ -22,6 +24,9 @@ bool is_read(std::string_view method, const ResourcePath& path);
 
 /// The longest body of a request, in bytes.
 std::size_t longest_body(std::string_view method, const ResourcePath& path);
+
+/// Whose counts a request resets. Empty: it resets none, or its id is not valid.
+std::optional<UsageOwner> reset_by(std::string_view method, const ResourcePath& path);
 
 /// The response to a request that is not handled, because too many others are: 429.
 AdminResponse too_many_operations();

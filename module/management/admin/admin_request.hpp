@@ -29,6 +29,7 @@ struct AdminRequest {
     std::string actor;   ///< who makes the request: `key:ID`
     std::string name{};  ///< see request_name()
     std::string part{};  ///< the place in a batch; empty: the request is no part of one
+    bool leases_are_recalled = false;  ///< of the counts that it resets
 
     /// The id of the caller's key.
     std::string caller_id() const { return actor.substr(actor.find(':') + 1); }

@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <chrono>
-#include <optional>
+#include <cstddef>
+#include <iterator>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "module/management/admin/admin_api.hpp"
 #include "module/management/admin/batch_body.hpp"
+#include "module/management/admin/batch_recalls.hpp"
 #include "module/management/admin/batch_record.hpp"
 #include "module/management/admin/resources.hpp"
 #include "module/management/operation_error.hpp"
@@ -76,46 +77,51 @@ BatchResult not_executed() {
     return {.status = kUnavailable, .body = std::move(response.body)};
 }
 
-/// Executes the requests one after the other, until Redis cannot be reached or the time is over.
-Task<std::vector<BatchResult>> execute_all(const ResourceRequest& batch, Database& database,
-                                           std::vector<AdminRequest> requests) {
-    std::vector<BatchResult> results;
+/// Executes the requests after those with results, one after the other, until Redis cannot be
+/// reached or the time is over. Returns the results of all.
+Task<std::vector<BatchResult>> execute_rest(const ResourceRequest& batch, Database& database,
+                                            std::vector<AdminRequest> requests,
+                                            std::vector<BatchResult> results) {
+    BatchRecalls recalls(database, batch.keys, requests);
     results.reserve(requests.size());
     bool goes_on = true;
-    for (auto& request : requests) {
+    for (std::size_t i = results.size(); i < requests.size(); ++i) {
         goes_on = goes_on && database.elapsed() < kBatchTime;
         if (!goes_on) {
             results.push_back(not_executed());
             continue;
         }
         auto tables = batch.tables;
-        AdminRequest copy = request;
-        auto response = co_await handle(database, batch.keys, std::move(tables), std::move(copy));
+        const bool leases_are_recalled = co_await recalls.recall_before(i);
+        AdminRequest request = requests[i];
+        request.leases_are_recalled = leases_are_recalled;
+        auto response =
+            co_await handle(database, batch.keys, std::move(tables), std::move(request));
         goes_on = response.status != kUnavailable;
-        results.push_back(result_of(request, std::move(response)));
+        results.push_back(result_of(requests[i], std::move(response)));
     }
     co_return results;
 }
 
-/// The results as they are recorded: the statuses, and the ids. Keys are not recorded.
-std::string recorded(const std::vector<BatchResult>& results) {
-    std::string text;
+/// The results of the operations that were executed, or refused: the first ones.
+std::vector<RecordedResult> to_record(const std::vector<BatchResult>& results) {
+    std::vector<RecordedResult> recorded;
+    recorded.reserve(results.size());
     for (const auto& result : results) {
-        text.append(text.empty() ? "" : " ").append(std::to_string(result.status));
-        text.append(":").append(result.id);
+        if (result.status == kUnavailable) {
+            break;
+        }
+        recorded.push_back({.status = result.status, .id = result.id});
     }
-    return text;
+    return recorded;
 }
 
-std::vector<BatchResult> results_in(std::string_view text) {
+std::vector<BatchResult> results_of(const std::vector<RecordedResult>& recorded) {
     std::vector<BatchResult> results;
-    while (!text.empty()) {
-        const auto one = text.substr(0, text.find(' '));
-        text.remove_prefix(std::min(one.size() + 1, text.size()));
-        const auto colon = std::min(one.find(':'), one.size());
-        results.push_back({.status = static_cast<int>(redis::number_or_zero(one.substr(0, colon))),
-                           .id = std::string(one.substr(std::min(colon + 1, one.size())))});
-    }
+    results.reserve(recorded.size());
+    std::ranges::transform(recorded, std::back_inserter(results), [](const RecordedResult& one) {
+        return BatchResult{.status = one.status, .id = one.id};
+    });
     return results;
 }
 
@@ -137,12 +143,6 @@ AdminResponse batch_response(const std::vector<BatchResult>& results) {
             }
         });
     });
-}
-
-/// Whether the repetition of the batch must do nothing: each operation was executed, or refused.
-bool is_complete(const std::vector<BatchResult>& results) {
-    return std::ranges::none_of(
-        results, [](const BatchResult& result) { return result.status == kUnavailable; });
 }
 
 /// Requests that only read belong into requests of their own, whose responses are limited. Throws
@@ -168,26 +168,27 @@ Task<AdminResponse> execute_batch(ResourceRequest request) {
     auto requests = read_batch(request.request);
     require_changes(requests);
     const IdempotentRequest idempotent(request.request);
-    BatchRecord record(request.database, request.keys, idempotent);
-    const auto before = co_await record.begin();
-    if (before) {
-        co_return batch_response(results_in(*before));
+    BatchRecord record(request.database, request.keys, idempotent, requests.size());
+    auto recorded = co_await record.begin();
+    auto results = results_of(recorded);
+    const std::size_t first = results.size();
+    if (first == requests.size()) {
+        co_return batch_response(results);
     }
     BatchDatabase database(request.database);
-    const auto results = co_await execute_all(request, database, std::move(requests));
-    if (results.front().status == kUnavailable) {
-        co_await record.end(std::nullopt);
+    results = co_await execute_rest(request, database, std::move(requests), std::move(results));
+    if (results[first].status == kUnavailable) {
+        co_await record.end(std::move(recorded));
         throw OperationError(Reason::kUnavailable, "Redis is unreachable: repeat the request");
     }
     auto durability = co_await request.database.acknowledge();
     if (durability == Durability::kUndone) {
         durability = Durability::kUnverified;  // the operations are not repeated
     }
-    std::optional<std::string> to_record;
-    if (is_complete(results) && durability != Durability::kUnverified) {
-        to_record = recorded(results);
+    if (durability != Durability::kUnverified) {
+        recorded = to_record(results);
     }
-    co_await record.end(std::move(to_record));
+    co_await record.end(std::move(recorded));
     co_return with_durability(batch_response(results), durability);
 }
 

@@ -58,8 +58,9 @@ Task<AdminResponse> end_group_usage(ResourceRequest request) {
     CountingTables tables{.known = request.tables};
     co_await require_known_group(request.database, request.keys, request.id, tables);
     request.preconditions.require_without_version();
-    const auto durability =
-        co_await reset_usage_of(request.caller(), request.id, std::move(tables), UsageOf::kGroup);
+    UsageOwner owner{.id = request.id, .of = UsageOf::kGroup};
+    const auto durability = co_await reset_usage_of(
+        request.caller(), std::move(owner), std::move(tables), request.request.leases_are_recalled);
     co_return with_durability({.status = 204}, durability);
 }
 
@@ -76,7 +77,11 @@ constexpr std::array kGroupEndpoints{
              .handle = change_group_of,
              .creates = true},
     Endpoint{"DELETE", "groups/{id}", "deleteGroup", delete_group_of},
-    Endpoint{"DELETE", "groups/{id}/usage", "resetGroup", end_group_usage},
+    Endpoint{.method = "DELETE",
+             .path = "groups/{id}/usage",
+             .operation = "resetGroup",
+             .handle = end_group_usage,
+             .resets = UsageOf::kGroup},
 };
 
 }  // namespace

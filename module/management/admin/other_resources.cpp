@@ -63,8 +63,9 @@ Task<AdminResponse> end_usage(ResourceRequest request) {
     co_await require_known(request);
     request.preconditions.require_without_version();
     CountingTables tables{.known = request.tables};
-    const auto durability =
-        co_await reset_usage_of(request.caller(), request.id, std::move(tables));
+    UsageOwner owner{.id = request.id};
+    const auto durability = co_await reset_usage_of(
+        request.caller(), std::move(owner), std::move(tables), request.request.leases_are_recalled);
     co_return with_durability({.status = 204}, durability);
 }
 
@@ -185,7 +186,11 @@ constexpr std::array kAuditParameters{
 };
 constexpr std::array kOtherEndpoints{
     Endpoint{"GET", "keys/{id}/usage", "showUsage", show_usage},
-    Endpoint{"DELETE", "keys/{id}/usage", "resetUsage", end_usage},
+    Endpoint{.method = "DELETE",
+             .path = "keys/{id}/usage",
+             .operation = "resetUsage",
+             .handle = end_usage,
+             .resets = UsageOf::kId},
     Endpoint{"GET", "keys/{id}/history", "showHistory", show_history, kHistoryParameters},
     Endpoint{"GET", "keys/{id}/ban", "showBan", show_ban},
     Endpoint{"DELETE", "keys/{id}/ban", "liftBan", end_ban},

@@ -107,7 +107,8 @@ struct Endpoint {
     std::span<const QueryParameter> parameters{};
     bool is_read = false;  ///< a POST that changes nothing: it needs no `Idempotency-Key`
     std::size_t longest_body = kLongestBody;
-    bool creates = false;  ///< a PATCH of what may not exist yet
+    bool creates = false;             ///< a PATCH of what may not exist yet
+    std::optional<UsageOf> resets{};  ///< whose counts it resets
 
     /// Whether an `Idempotency-Key` makes the request safe to repeat.
     bool takes_idempotency_key() const { return method == "POST" && !is_read; }

@@ -20,7 +20,7 @@
 
 namespace tollgate::management {
 
-/// A Redis in memory that executes the transactions of operations on keys. Time stands still.
+/// A Redis in memory that executes the transactions of operations on keys. Its time stands still.
 class MemoryDatabase final : public Database {
   public:
     /// All keys of Redis by their names.
@@ -49,6 +49,13 @@ class MemoryDatabase final : public Database {
     /// The names that were announced.
     std::set<std::string> announced{};
 
+    /// What was published, in this order.
+    std::vector<std::string> published{};
+
+    /// What elapsed() returns: how long calls and waits have taken. Empty: nothing, always.
+    std::optional<std::chrono::milliseconds> elapsed_time;
+    std::chrono::milliseconds time_of_call{};
+
     /// How many further calls the database answers. Empty: all.
     std::optional<int> calls_left;
     /// Whether it executes the call after the last one that it answers.
@@ -58,6 +65,7 @@ class MemoryDatabase final : public Database {
         if (before_call && calls_before-- == 0) {
             std::exchange(before_call, nullptr)();
         }
+        add_elapsed(time_of_call);
         const bool is_answered = !calls_left || --*calls_left >= 0;
         std::vector<Replies> replies;
         replies.reserve(transactions.size());
@@ -73,8 +81,12 @@ class MemoryDatabase final : public Database {
                 OperationError(Reason::kUnavailable, "the database is lost")));
         }
     }
-    void wait(std::chrono::milliseconds /*time*/, Done done) override {
+    void wait(std::chrono::milliseconds time, Done done) override {
+        add_elapsed(time);
         done(std::vector<Replies>{});
+    }
+    std::chrono::milliseconds elapsed() const override {
+        return elapsed_time.value_or(std::chrono::milliseconds(0));
     }
     bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
         return !is_cluster;
@@ -84,6 +96,12 @@ class MemoryDatabase final : public Database {
     }
 
   private:
+    void add_elapsed(std::chrono::milliseconds time) {
+        if (elapsed_time) {
+            *elapsed_time += time;
+        }
+    }
+
     Replies replies_to(const Transaction& transaction) {
         if (!transaction.conditions.empty() && before_change) {
             std::exchange(before_change, nullptr)();
@@ -135,6 +153,8 @@ class MemoryDatabase final : public Database {
             data.expiring.erase(key);
         } else if (name == "PEXPIRE" || name == "PEXPIREAT") {
             data.expiring.insert(key);
+        } else if (name == "PUBLISH") {
+            published.push_back(command[2]);
         } else if (name != "XADD") {
             ADD_FAILURE() << "no such command: " << name;
         }
