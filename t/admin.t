@@ -418,6 +418,9 @@ END
     $walk->('changeGroup', 400, 'PATCH', 'groups/none', { plan => 'free' });
     $walk->('changeGroup', 413, 'PATCH', 'groups/old', ' ' x 16385);
     $walk->('changeGroup', 415, 'PATCH', 'groups/old', { plan => 'free' }, %text);
+    is_deeply $walk->('showGroupUsage', 200, 'GET', 'groups/old/usage')->json, { id => 'old', plan => 'free', limits => '5r/s 1000r/d', windows => [] }, 'the usage of a group: no table counts groups';
+    $walk->('showGroupUsage', 404, 'GET', 'groups/nobody/usage');
+    $walk->('showGroupUsage', 400, 'GET', 'groups/old/usage?x=1');
     is $walk->('resetGroup', 204, 'DELETE', 'groups/new/usage')->body, '', 'the counts of a group are reset';
     $walk->('resetGroup', 404, 'DELETE', 'groups/nobody/usage');
     $walk->('resetGroup', 400, 'DELETE', 'groups/new/usage?x=1');

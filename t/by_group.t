@@ -59,6 +59,10 @@ subtest 'the keys of a group share a counter' => sub {
     is(granted($gateway, 5, '/teams/', 'k2'), 3, '… and another one of the group have the limit together');
     is(granted($gateway, 5, '/teams/', 'k3'), 5, 'another group has its own');
     is_deeply([map { of_group($gateway, $_) } 'acme', 'globex'], [8, 5], 'Redis counts them under their names');
+    my $tollgate = tollgate($gateway);
+    is_deeply([map { [@$_{qw(table limit used remaining)}] } @{ $tollgate->json(qw(group usage globex))->{windows} }], [['teams', 8, 5, 3]], 'the command shows the usage of a group');
+    like($tollgate->run(qw(group usage acme))->{out}, qr/^group +acme\nplan +pro\n.*^teams +day +8 +8 +0 /ms, '… as a text');
+    like($tollgate->run(qw(group usage nobody))->{err}, qr/"nobody" .*see tollgate group list$/, '… of one that is known');
     is($gateway->get('/teams/', 'k1')->header('X-RateLimit-Remaining'), 0, 'a response shows the counter of the group');
     like($gateway->get('/ietf/', 'k3')->header('RateLimit'), qr/"pro-day";r=2;/, '… with the plan of the group');
     is(granted($gateway, 10, '/teams/', 'k4'), 10, 'a key without a group has no limit in this table');
@@ -191,6 +195,8 @@ subtest 'a group whose counts are reset' => sub {
     is($tollgate->run(qw(group reset nobody))->{status}, 3, 'a group that is not known');
     import_id($gateway, 'k5', '--group', 'unknown');
     granted($gateway, 1, '/teams/', 'k5');
+    my $usage = $tollgate->json(qw(group usage unknown));
+    is_deeply([$usage->{plan}, map { [@$_{qw(table window limit)}] } @{ $usage->{windows} }], [undef, ['teams', 'day', 400]], 'the usage of one without a record has the limit of the default plan');
     is($tollgate->run(qw(group reset unknown))->{status}, 0, 'one without a record');
     becomes(sub { of_group($gateway, 'unknown') }, 0, '… that has counts');
     $gateway->redis->cmd('DEL', 't:plans');

@@ -68,7 +68,7 @@ for my $user (sort keys %users) {
             $does->(qw(group set g --plan free --force));
             $does->(qw(group show g));
             $does->(qw(group list));
-            $does->(qw(group reset g)) if $published;    # it needs the plan tables
+            do { $does->(qw(group usage g)); $does->(qw(group reset g)) } if $published;    # they need the plan tables
             $does->(qw(group delete g));
             $does->(qw(ban list));
             $does->(qw(ban show a));

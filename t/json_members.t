@@ -79,6 +79,7 @@ prints($tollgate->json(qw(ban lift k1)), $ban, 'ban lift');
 prints($tollgate->json(qw(group set acme --plan free --force)), $listed{'`group show`, `set`'}, 'group set');
 prints($tollgate->json(qw(group show acme)), $listed{'`group show`, `set`'}, 'group show');
 prints($tollgate->json(qw(group list))->[0], $listed{'`group show`, `set`'}, 'group list');
+prints($tollgate->json(qw(group usage acme)), $listed{'`group usage`'}, 'group usage');
 prints($tollgate->json(qw(usage k1 --history)), $listed{'`usage --history`'}, 'usage --history');
 my ($day) = split /\n/, $tollgate->run(qw(--json export usage --to 9999-12-31))->{out};
 prints(JSON::PP->new->utf8->decode($day), $listed{'`export usage`'}, 'export usage');
@@ -111,7 +112,7 @@ prints(JSON::PP->new->utf8->decode($entry), $listed{'`audit`'}, 'audit');
 
 prints($tollgate->json(qw(key revoke --yes k2)), $listed{'`key revoke`'}, 'key revoke');
 is_deeply([sort keys %listed], [sort '`key show`, `key import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
-    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`group show`, `set`', '`group list`', '`usage`, `key reset`', '`usage --history`', '`export usage`', '`top`', '`doctor`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
+    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`group show`, `set`', '`group list`', '`group usage`', '`usage`, `key reset`', '`usage --history`', '`export usage`', '`top`', '`doctor`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
     'each command of the table was run');
 
 subtest 'what revoke keeps' => sub {

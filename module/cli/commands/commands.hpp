@@ -24,6 +24,7 @@ void set_group(RedisSession& session, const CommandLine& line);
 void show_group(RedisSession& session, const CommandLine& line);
 void list_groups(RedisSession& session, const CommandLine& line);
 void delete_group(RedisSession& session, const CommandLine& line);
+void show_group_usage(RedisSession& session, const CommandLine& line);
 void reset_group(RedisSession& session, const CommandLine& line);
 void show_ban(RedisSession& session, const CommandLine& line);
 void list_bans(RedisSession& session, const CommandLine& line);

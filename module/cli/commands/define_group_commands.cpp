@@ -45,6 +45,7 @@ void define_group(CLI::App& app, CommandLine& line) {
     add_note(set, kGroupNote);
     add_group_command(group, "show", "Show the plan and the limits of a group", line, show_group);
     add_redis_command(group, "list", "List the groups that have a plan", line, list_groups);
+    add_group_command(group, "usage", "Show the quota usage of a group", line, show_group_usage);
     add_note(
         add_group_command(group, "reset", "Begin the windows of a group anew", line, reset_group),
         kResetGroupNote);

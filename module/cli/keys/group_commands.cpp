@@ -10,6 +10,7 @@
 #include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/terminal/render.hpp"
+#include "module/management/group_usage.hpp"
 #include "module/management/groups.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/operations.hpp"
@@ -59,6 +60,17 @@ void set_group(RedisSession& session, const CommandLine& line) {
 
 void show_group(RedisSession& session, const CommandLine& line) {
     print_group(session, line);
+}
+
+void show_group_usage(RedisSession& session, const CommandLine& line) {
+    const auto tables = read_tables(session);
+    if (tables.empty()) {
+        throw Failure(ExitStatus::kRedis,
+                      without_tables(session, "it is not known which tables count the group"));
+    }
+    const auto usage = complete(management::read_group_usage(
+        session, session.keys(), line.id, management::known_tables(tables).known));
+    require_print(render_group_usage(line.format(), usage));
 }
 
 void list_groups(RedisSession& session, const CommandLine& line) {

@@ -89,6 +89,23 @@ std::string indented(std::string text) {
     return "  " + text;
 }
 
+/// What follows the lines about an id or a group.
+std::string windows_text(const std::vector<management::WindowUsage>& windows,
+                         std::chrono::sys_seconds now) {
+    if (windows.empty()) {
+        return "\nNothing is counted.\n";
+    }
+    Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "REMAINING", "PREVIOUS", "RESET"}};
+    for (const auto& window : windows) {
+        const auto rest = window.reset - now;
+        rows.push_back({window.table, name_of(window), text_or_dash(window.limit),
+                        std::to_string(window.used), text_or_dash(remaining(window)),
+                        text_or_dash(window.previous),
+                        format_time(window.reset) + " (" + format_duration(rest) + ")"});
+    }
+    return "\n" + align_columns(rows);
+}
+
 }  // namespace
 
 std::string render_usage(Format format, const management::KeyUsage& usage) {
@@ -108,18 +125,17 @@ std::string render_usage(Format format, const management::KeyUsage& usage) {
         about.push_back({"in flight", std::to_string(flight.places) + " of " +
                                           text_or_dash(flight.limit) + " in " + flight.table});
     }
-    if (usage.windows.empty()) {
-        return align_columns(about) + "\nNothing is counted.\n";
+    return align_columns(about) + windows_text(usage.windows, usage.now);
+}
+
+std::string render_group_usage(Format format, const management::GroupUsage& usage) {
+    if (format == Format::kJson) {
+        return document_of([&](JsonWriter& json) { write_group_usage(json, usage); });
     }
-    Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "REMAINING", "PREVIOUS", "RESET"}};
-    for (const auto& window : usage.windows) {
-        const auto rest = window.reset - usage.now;
-        rows.push_back({window.table, name_of(window), text_or_dash(window.limit),
-                        std::to_string(window.used), text_or_dash(remaining(window)),
-                        text_or_dash(window.previous),
-                        format_time(window.reset) + " (" + format_duration(rest) + ")"});
-    }
-    return align_columns(about) + "\n" + align_columns(rows);
+    return align_columns({{"group", usage.group.id},
+                          {"plan", text_or_dash(usage.group.plan)},
+                          {"limits", text_or_dash(usage.group.limits)}}) +
+           windows_text(usage.windows, usage.now);
 }
 
 std::string render_history(Format format, const std::string& id,

@@ -9,6 +9,7 @@
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/management/ban.hpp"
+#include "module/management/group_usage.hpp"
 #include "module/management/groups.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/stored_key.hpp"
@@ -30,6 +31,9 @@ std::string render_ban(Format format, const management::KeyBan& ban);
 
 /// Ids that are banned.
 std::string render_bans(Format format, const std::vector<management::KeyBan>& bans);
+
+/// The usage of a group.
+std::string render_group_usage(Format format, const management::GroupUsage& usage);
 
 /// A group.
 std::string render_group(Format format, const management::GroupRecord& group);

@@ -8,6 +8,7 @@
 #include "module/management/admin/json_body.hpp"
 #include "module/management/admin/key_body.hpp"
 #include "module/management/admin/resources.hpp"
+#include "module/management/group_usage.hpp"
 #include "module/management/groups.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/management/operations.hpp"
@@ -54,6 +55,12 @@ Task<AdminResponse> delete_group_of(ResourceRequest request) {
     co_return with_durability({.status = 204}, durability);
 }
 
+Task<AdminResponse> show_group_usage(ResourceRequest request) {
+    const auto usage = co_await read_group_usage(request.database, request.keys, request.id,
+                                                 std::move(request.tables));
+    co_return json_response(200, [&](JsonWriter& json) { write_group_usage(json, usage); });
+}
+
 Task<AdminResponse> end_group_usage(ResourceRequest request) {
     CountingTables tables{.known = request.tables};
     co_await require_known_group(request.database, request.keys, request.id, tables);
@@ -77,6 +84,7 @@ constexpr std::array kGroupEndpoints{
              .handle = change_group_of,
              .creates = true},
     Endpoint{"DELETE", "groups/{id}", "deleteGroup", delete_group_of},
+    Endpoint{"GET", "groups/{id}/usage", "showGroupUsage", show_group_usage},
     Endpoint{.method = "DELETE",
              .path = "groups/{id}/usage",
              .operation = "resetGroup",

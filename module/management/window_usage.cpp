@@ -1,0 +1,132 @@
+#include "module/management/window_usage.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/management/stored_windows.hpp"
+#include "module/quota/bucket.hpp"
+#include "module/text/parse_error.hpp"
+#include "module/text/rfc3339.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& window,
+                      Instant now) {
+    const auto running = roll(window.counted, period, now);
+    WindowUsage usage{
+        .table = of.table,
+        .period = period,
+        .count = running.count,
+        .previous = std::nullopt,
+        .used = spent(running, period, window.sliding, now),
+        .limit = std::nullopt,
+        .reset = std::chrono::ceil<std::chrono::seconds>(window_end(running.number, period))};
+    if (window.sliding) {
+        usage.previous = running.previous;
+    }
+    const auto rate = std::ranges::find_if(
+        of.limits.rates, [&](const Rate& one) { return one.period == period && !one.is_bucket(); });
+    if (rate != of.limits.rates.end()) {
+        usage.limit = rate->requests;
+    }
+    return usage;
+}
+
+WindowUsage bucket_now(const TableLimits& of, const Rate& rate, const WindowCount& bucket,
+                       Instant now) {
+    const std::int64_t debt = debt_at(bucket, rate, now);
+    const std::int64_t used = rate.burst - tokens_left(rate, debt);
+    const ExactInstant at =
+        std::max<ExactInstant>(now, ExactInstant(std::chrono::microseconds(bucket.previous)));
+    return {
+        .table = of.table,
+        .period = rate.period,
+        .count = used,
+        .previous = std::nullopt,
+        .used = used,
+        .limit = rate.burst,
+        .reset = std::chrono::ceil<std::chrono::seconds>(granted_at(rate, debt, at, rate.burst)),
+        .bucket = rate};
+}
+
+}  // namespace
+
+std::string name_of(const WindowUsage& window) {
+    return period_name(window.period) + (window.bucket.is_bucket() ? " bucket" : "");
+}
+
+std::optional<std::int64_t> remaining(const WindowUsage& window) {
+    if (!window.limit) {
+        return std::nullopt;
+    }
+    return std::max<std::int64_t>(*window.limit - window.used, 0);
+}
+
+Limits own_limits(const KeyRecord& record) {
+    if (record.limits.empty()) {
+        return {};
+    }
+    try {
+        return parse_limits(record.limits);
+    } catch (const ParseError&) {
+        return {};  // not written by this command: gateways refuse such a record
+    }
+}
+
+TableLimits limits_in(const PlanTable& table, const KeyRecord& record) {
+    TableLimits found{.table = table.name, .known = true};
+    if (const Plan* plan = table.find(record.plan)) {
+        found.limits = plan->kind == Plan::Kind::kCustom
+                           ? own_limits(record)
+                           : Limits{.rates = plan->rates, .in_flight = plan->in_flight};
+        found.sliding = plan->sliding;
+    }
+    return found;
+}
+
+void add_windows(std::vector<WindowUsage>& windows, const TableLimits& of, const redis::Value& hash,
+                 Instant now) {
+    const auto buckets = read_buckets(hash);
+    auto counted = read_windows(hash);
+    for (const auto& rate : of.limits.rates) {
+        if (rate.is_bucket()) {
+            const auto stored = buckets.find(rate.period);
+            windows.push_back(bucket_now(
+                of, rate, stored == buckets.end() ? WindowCount{} : stored->second, now));
+        } else if (of.known) {
+            counted.try_emplace(rate.period, StoredWindow{.counted = {}, .sliding = of.sliding});
+        }
+    }
+    for (const auto& [period, window] : counted) {
+        windows.push_back(usage_now(of, period, window, now));
+    }
+}
+
+void write_windows(JsonWriter& json, const std::vector<WindowUsage>& windows) {
+    json.array("windows", [&] {
+        for (const auto& window : windows) {
+            json.object([&] {
+                json.member("table", window.table);
+                json.member("window", name_of(window));
+                const Rate& bucket = window.bucket;
+                if (bucket.is_bucket()) {
+                    json.member("seconds", refill_time(bucket).count());
+                    json.member("refill", format_rate({bucket.requests, bucket.period}));
+                } else {
+                    json.member("seconds", window_length(window.reset, window.period).count());
+                    json.member_or_null("refill", "");
+                }
+                json.member("count", window.count);
+                json.member("previous", window.previous);
+                json.member("limit", window.limit);
+                json.member("used", window.used);
+                json.member("remaining", remaining(window));
+                json.member("reset", format_time(window.reset));
+            });
+        }
+    });
+}
+
+}  // namespace tollgate::management

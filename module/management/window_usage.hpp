@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "module/key/key_record.hpp"
+#include "module/quota/limits.hpp"
+#include "module/quota/plan.hpp"
+#include "module/quota/window.hpp"
+#include "module/redis/protocol/value.hpp"
+#include "module/text/json_writer.hpp"
+
+namespace tollgate::management {
+
+/// The usage of an id or a group in one window or bucket of one plan table. Counts are in units of
+/// quota.
+struct WindowUsage {
+    std::string table;
+    Period period;
+    std::int64_t count = 0;                ///< counted in the current window
+    std::optional<std::int64_t> previous;  ///< counted in the previous window, if windows slide
+    std::int64_t used = 0;                 ///< the part of the limit that is used now
+    std::optional<std::int64_t> limit;     ///< empty: unknown
+    std::chrono::sys_seconds reset;        ///< end of the current window; when the bucket is full
+    Rate bucket{0, period};                ///< if it is a bucket
+};
+
+/// What a window or bucket is called: `minute`, `second bucket`.
+std::string name_of(const WindowUsage& window);
+
+/// The units that are left in a window. Empty if the limit is unknown.
+std::optional<std::int64_t> remaining(const WindowUsage& window);
+
+/// The limits of an id or a group in one table.
+struct TableLimits {
+    std::string table;
+    Limits limits{};       ///< the known ones
+    bool sliding = false;  ///< of `limits`; stored windows have their own value
+    bool known = false;    ///< whether `limits` is complete
+};
+
+/// The limits in a record. They apply in tables where its plan is `custom`.
+Limits own_limits(const KeyRecord& record);
+
+/// The limits of the record's plan in a table: none if the table does not have it.
+TableLimits limits_in(const PlanTable& table, const KeyRecord& record);
+
+/// Adds the windows and buckets of these limits, and the windows that are counted. `hash` is that
+/// of the quota.
+void add_windows(std::vector<WindowUsage>& windows, const TableLimits& of, const redis::Value& hash,
+                 Instant now);
+
+/// Writes the member `windows`.
+void write_windows(JsonWriter& json, const std::vector<WindowUsage>& windows);
+
+}  // namespace tollgate::management
