@@ -63,6 +63,8 @@ subtest 'the keys of a group share a counter' => sub {
     is_deeply([map { [@$_{qw(table limit used remaining)}] } @{ $tollgate->json(qw(group usage globex))->{windows} }], [['teams', 8, 5, 3]], 'the command shows the usage of a group');
     like($tollgate->run(qw(group usage acme))->{out}, qr/^group +acme\nplan +pro\n.*^teams +day +8 +8 +0 /ms, '… as a text');
     like($tollgate->run(qw(group usage nobody))->{err}, qr/"nobody" .*see tollgate group list$/, '… of one that is known');
+    is($tollgate->run(qw(usage acme))->{err}, qq(tollgate: "acme" is a group, and no id: see tollgate group usage\n), 'usage of an id that is a group names the command');
+    is($tollgate->run(qw(key reset acme))->{err}, qq(tollgate: "acme" is a group, and no id: see tollgate group reset\n), '… and so does reset');
     is($gateway->get('/teams/', 'k1')->header('X-RateLimit-Remaining'), 0, 'a response shows the counter of the group');
     like($gateway->get('/ietf/', 'k3')->header('RateLimit'), qr/"pro-day";r=2;/, '… with the plan of the group');
     is(granted($gateway, 10, '/teams/', 'k4'), 10, 'a key without a group has no limit in this table');
@@ -96,9 +98,16 @@ subtest 'the record of a group' => sub {
     is($gateway->get('/teams/', 'k3')->json->{code}, 'plan_not_allowed', '… in a table without a default');
     import_id($gateway, 'k5', '--group', 'new');
     is(status_of($gateway, '/teams/', 'k5'), 403, 'a group that never had a record');
+    like($gateway->nginx->error_log, qr/tollgate refuses the request: plan_not_allowed, key "k5", plan "free", group "new"/, '… which the log names');
     set_group($gateway, 'new', '--plan', 'pro');
     becomes(sub { status_of($gateway, '/teams/', 'k5') }, 200, '… is found as soon as it has one');
     my $tollgate = tollgate($gateway);
+    wait_until('the tables are published', sub { @{ $gateway->redis->cmd('HKEYS', 't:plans') } == 2 });
+    my $warning = qr/^tollgate: warning: the group "acmee" has no record \(did you mean "acme"\?\): requests of its keys are refused with 403 plan_not_allowed in "teams": see tollgate group set$/m;
+    like($tollgate->run(qw(key issue --plan free --id typed --group acmee))->{err}, $warning, 'a key of a group without a record: the command warns');
+    like($tollgate->run(qw(key set typed --name x))->{err}, $warning, '… also when it is changed');
+    like($tollgate->run({ stdin => qq({"id":"k7","plan":"free","token":"k7","group":"acmee"}\n) }, qw(import -))->{err}, $warning, '… and when records are imported');
+    unlike($tollgate->run(qw(key set typed --group acme))->{err}, qr/no record/, '… but not of one that has one');
     like($tollgate->run(qw(group show unknown))->{err}, qr/"unknown" has no record: see tollgate group list$/, 'one without a record is not shown');
     for my $name ('.', '..', 'none') {
         my $set = $tollgate->run(qw(group set --plan pro), $name);

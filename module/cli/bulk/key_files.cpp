@@ -240,11 +240,13 @@ class FileImport {
 /// failover may have undone are stored again.
 void import_files(RedisSession& session, const CommandLine& line) {
     const auto tables = tables_to_check(session).value_or(std::vector<PlanTable>());
+    std::set<std::string> groups;
     const std::function<void(const KeyRecord&)> check = [&](const KeyRecord& record) {
         if (!line.force) {
             management::require_usable_plan(tables, record);
         }
         management::refuse_sliding_month(tables, record);
+        groups.insert(record.group);
     };
     warn_of_dangers(session);
     require_readable(line.files);
@@ -257,6 +259,7 @@ void import_files(RedisSession& session, const CommandLine& line) {
         all.unchanged += counts.unchanged;
         all.refused += counts.refused;
     }
+    warn_about_groups(session, tables, {groups.begin(), groups.end()});
     if (line.json) {
         require_print(json_document({{"records", all.records()},
                                      {"imported", all.imported},

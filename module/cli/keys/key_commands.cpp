@@ -73,6 +73,7 @@ NewKey read_new_key(RedisSession& session, const CommandLine& line) {
 void warn_of_new_key(RedisSession& session, const NewKey& key) {
     if (key.tables) {
         warn_about(*key.tables, key.first.record);
+        warn_about_groups(session, *key.tables, {key.first.record.group});
     }
     warn_of_dangers(session);
 }
@@ -243,6 +244,7 @@ void set_key(RedisSession& session, const CommandLine& line) {
     });
     if (tables) {
         warn_about(*tables, changed);
+        warn_about_groups(session, *tables, {changed.group});
     }
 }
 

@@ -6,6 +6,7 @@
 #include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/spelling.hpp"
+#include "module/management/groups.hpp"
 #include "module/management/plan_rules.hpp"
 
 namespace tollgate::cli {
@@ -48,6 +49,16 @@ std::string unknown_plan(const std::vector<PlanTable>& tables, const std::string
         text += "the " + owner + " gets the default plan of ";
     }
     return text + management::quoted_list(with_default);
+}
+
+/// The first names in quotes, and how many others there are.
+std::string quoted_few(const std::vector<std::string>& names) {
+    constexpr std::size_t kMost = 3;
+    if (names.size() <= kMost) {
+        return management::quoted_list(names);
+    }
+    return management::quoted_list({names.begin(), names.begin() + kMost}) + " and " +
+           std::to_string(names.size() - kMost) + " others";
 }
 
 }  // namespace
@@ -100,6 +111,43 @@ void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record,
                 management::PlanOf owner) {
     for (const auto& problem : plan_problems(tables, record, owner)) {
         warn(problem);
+    }
+}
+
+void warn_about_groups(RedisSession& session, const std::vector<PlanTable>& tables,
+                       std::vector<std::string> groups) {
+    std::vector<std::string> refusing;
+    for (const auto& table : management::tables_for(tables, management::PlanOf::kGroup)) {
+        if (table.default_plan.empty()) {
+            refusing.push_back(table.name);
+        }
+    }
+    std::erase(groups, "");
+    if (refusing.empty() || groups.empty()) {
+        return;
+    }
+    try {
+        std::size_t i = 0;
+        const auto records =
+            complete(management::records_of_groups(session, session.keys(), groups));
+        std::erase_if(groups, [&](const std::string& /*group*/) { return records[i++]; });
+        if (groups.empty()) {
+            return;
+        }
+        constexpr std::size_t kMostCompared = 500;
+        std::vector<std::string> names;
+        for (const auto& group :
+             complete(management::read_groups(session, session.keys(), "", kMostCompared)).groups) {
+            names.push_back(group.id);
+        }
+        const bool is_one = groups.size() == 1;
+        warn(std::string(is_one ? "the group " : "the groups ") + quoted_few(groups) +
+             (is_one ? " has" : " have") + " no record" +
+             (is_one ? did_you_mean(groups.front(), names) : "") +
+             ": requests of its keys are refused with 403 plan_not_allowed in " +
+             management::quoted_list(refusing) + ": see tollgate group set");
+    } catch (const Failure& failure) {
+        warn(std::string("the group cannot be checked: ") + failure.what());
     }
 }
 

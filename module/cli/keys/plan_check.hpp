@@ -31,4 +31,9 @@ std::vector<std::string> plan_problems(const std::vector<PlanTable>& all, const 
 void warn_about(const std::vector<PlanTable>& tables, const KeyRecord& record,
                 management::PlanOf owner = management::PlanOf::kKey);
 
+/// Warns of the group of a key, or of keys, that has no record, if a table then refuses requests of
+/// the group. Groups may be empty.
+void warn_about_groups(RedisSession& session, const std::vector<PlanTable>& tables,
+                       std::vector<std::string> groups);
+
 }  // namespace tollgate::cli

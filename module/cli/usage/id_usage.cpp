@@ -1,5 +1,6 @@
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "module/cli/commands/commands.hpp"
@@ -10,6 +11,7 @@
 #include "module/cli/terminal/result_format.hpp"
 #include "module/management/all_usage.hpp"
 #include "module/management/group_index.hpp"
+#include "module/management/groups.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/known_id.hpp"
@@ -65,6 +67,23 @@ std::vector<PlanTable> tables_with_history(RedisSession& session) {
     return tables;
 }
 
+/// The result of a task for an id. If the id is unknown and is the name of a group, the failure
+/// names the command for groups.
+template <typename Result>
+Result complete_for_id(RedisSession& session, const std::string& id, std::string_view command,
+                       management::Task<Result> task) {
+    try {
+        return complete(std::move(task));
+    } catch (const Failure& failure) {
+        if (failure.status() != ExitStatus::kUnknownId ||
+            !complete(management::records_of_groups(session, session.keys(), {id})).front()) {
+            throw;
+        }
+        throw Failure(ExitStatus::kUnknownId,
+                      "\"" + id + "\" is a group, and no id: see " + std::string(command));
+    }
+}
+
 void show_history(RedisSession& session, const CommandLine& line) {
     const auto tables = tables_with_history(session);
     const auto history = complete(management::read_history(session, session.keys(), line.id,
@@ -98,8 +117,9 @@ void reset_usage(RedisSession& session, const CommandLine& line) {
         throw Failure(ExitStatus::kRedis,
                       without_tables(session, "it is not known which tables count the id"));
     }
-    complete(management::require_known_id(session, session.keys(), line.id,
-                                          management::known_tables(tables)));
+    complete_for_id(session, line.id, "tollgate group reset",
+                    management::require_known_id(session, session.keys(), line.id,
+                                                 management::known_tables(tables)));
     const management::Caller caller{session, session.keys(), user_at_host()};
     warn_unless_kept(line.id, complete(management::reset_usage_of(
                                   caller, {line.id}, management::known_tables(tables))));
@@ -114,8 +134,9 @@ void show_usage(RedisSession& session, const CommandLine& line) {
     const auto tables = read_tables(session);
     auto counting =
         tables.empty() ? search_tables(session, line.id) : management::known_tables(tables);
-    const auto usage =
-        complete(management::read_usage(session, session.keys(), line.id, std::move(counting)));
+    const auto usage = complete_for_id(
+        session, line.id, "tollgate group usage",
+        management::read_usage(session, session.keys(), line.id, std::move(counting)));
     require_print(render_usage(line.format(), usage));
     if (tables.empty()) {
         warn(without_tables(session,

@@ -160,9 +160,11 @@ void RequestContext::log_refusal() noexcept {
     ngx_str_t code = borrow(outcome().error.code);
     ngx_str_t id = borrow(outcome().key().id);
     ngx_str_t plan = borrow(admission_.plan());
+    ngx_str_t group = borrow(outcome().key().group);
     ngx_log_error(conf_.log_level, r_->connection->log, 0,
-                  "tollgate refuses the request%s: %V, key \"%V\", plan \"%V\"",
-                  conf_.dry_run != 0 ? ", dry run" : "", &code, &id, &plan);
+                  "tollgate refuses the request%s: %V, key \"%V\", plan \"%V\"%s%V%s",
+                  conf_.dry_run != 0 ? ", dry run" : "", &code, &id, &plan,
+                  group.len != 0 ? ", group \"" : "", &group, group.len != 0 ? "\"" : "");
 }
 
 }  // namespace tollgate::http
