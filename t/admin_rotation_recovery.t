@@ -26,7 +26,7 @@ sub start {
         workers      => 2,
         plans        => 'plan free 100000r/m; anonymous 100000r/m;',
         http         => 'tollgate_plans ops redis=main { plan ops unlimited; }',
-        server       => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }',
+        server       => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; } location /alive { return 204; }',
         %options,
     );
     $gateway->import_key('operator', id => 'portal', plan => 'ops', scopes => 'admin');
@@ -178,7 +178,7 @@ subtest 'a repetition that waits for its turn' => sub {
         $client;
     } @rotations;
     my $sent = time;
-    wait_until('the requests to have waited', sub { ask('GET', 'openapi.json')->status == 200 && time > $sent + 0.1 });
+    wait_until('the requests to have waited', sub { $gateway->get('/alive')->status == 204 && time > $sent + 0.1 });
     $redis->sigcont;
     my ($first, $second) = map { $_->response('POST') } @clients[-2, -1];
     is $second->status, 200, 'it is answered';
