@@ -120,7 +120,7 @@ std::string old_version_in(std::string_view info) {
     constexpr std::pair<std::int64_t, std::int64_t> kOldest{6, 2};
     constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
     const auto fields = fields_of(info);
-    const auto version = field(fields, "redis_version");
+    const auto version = info_field(fields, "redis_version");
     const auto dot = version.find('.');
     if (dot == std::string_view::npos) {
         return {};

@@ -508,9 +508,13 @@ TEST_F(AdmissionTest, StatisticsAreFoundByPlan) {
     RequestStatistics free;
     RequestStatistics none;
     const TableSet counted_set(set, std::nullopt, worker.engine, {&free, &none});
-    EXPECT_EQ(counted_set.statistics_of(set.front()->find("free")), &free);
+    KeyRecord record;
+    record.plan = "free";
+    EXPECT_EQ(counted_set.statistics_of(&record), &free);
+    EXPECT_EQ(worker.tables.statistics_of(&record), nullptr);
     EXPECT_EQ(counted_set.statistics_of(nullptr), &none);
-    EXPECT_EQ(worker.tables.statistics_of(set.front()->find("free")), nullptr);
+    record.plan = "gold";
+    EXPECT_EQ(counted_set.statistics_of(&record), &none) << "the table does not have this plan";
 }
 
 /// Every allocation fails in turn, at each step of a request.
