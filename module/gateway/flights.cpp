@@ -80,7 +80,7 @@ FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const Tab
         return FlightAnswer::kUnavailable;
     }
     entry.waiting.push(waiter);
-    if (!entry.is_calling && !entry.is_pausing) {
+    if (!entry.is_calling && entry.pause_ends == SteadyTime{}) {
         call_for_waiters(key, entry);
     }
     return FlightAnswer::kAsk;
@@ -168,8 +168,7 @@ void Flights::answer(const FlightKey& key, Entry& entry, const NodeFlights::Chan
         refused.append(entry.asked);
     } else if (is_refused && may_recall && entry.refusals < kMostPauses) {
         ++entry.refusals;
-        entry.is_pausing = true;
-        pause_->start(kRecallTakes);
+        pause(entry);
     } else if (is_refused) {
         refused.append(entry.asked);
         node_.note_full(key);
@@ -184,20 +183,36 @@ void Flights::answer(const FlightKey& key, Entry& entry, const NodeFlights::Chan
     refused.drain([answer](FlightWaiter& waiter) { waiter.on_place(answer); });
     if (entry.waiting.empty()) {
         entry.refusals = 0;
-    } else if (!entry.is_calling && !entry.is_pausing) {
+    } else if (!entry.is_calling && entry.pause_ends == SteadyTime{}) {
         call_for_waiters(key, entry);
     }
 }
 
-/// Nodes have returned the recalled places.
+/// All pauses take the same time: those that begin later end later.
+void Flights::pause(Entry& entry) {
+    entry.pause_ends = context_.steady_time() + kRecallTakes;
+    if (!std::exchange(is_pausing_, true)) {
+        pause_->start(kRecallTakes);
+    }
+}
+
+/// Nodes have returned the places that were recalled first.
 void Flights::on_pause_end() noexcept {
+    is_pausing_ = false;
     attempt(context_.log(), [&] {
+        const SteadyTime now = context_.steady_time();
+        SteadyTime next = SteadyTime::max();
         for (const FlightKey& key : keys()) {
             Entry& entry = entries_.at(key);
-            if (std::exchange(entry.is_pausing, false) && !entry.is_calling &&
-                !entry.waiting.empty()) {
+            if (entry.pause_ends > now) {
+                next = std::min(next, entry.pause_ends);
+            } else if (std::exchange(entry.pause_ends, {}) != SteadyTime{} && !entry.is_calling &&
+                       !entry.waiting.empty()) {
                 call_for_waiters(key, entry);
             }
+        }
+        if (next != SteadyTime::max() && !std::exchange(is_pausing_, true)) {
+            pause_->start(next - now);
         }
     });
 }
@@ -209,7 +224,7 @@ void Flights::on_failure(const FlightKey& key, const FlightAsk& ask) noexcept {
     }
     Entry& entry = found->second;
     entry.is_calling = false;
-    entry.is_pausing = false;
+    entry.pause_ends = {};
     entry.refusals = 0;
     WaitList<FlightWaiter> failed;
     failed.append(entry.asked);

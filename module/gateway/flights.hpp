@@ -63,7 +63,7 @@ class Flights : private Pinned {
         WaitList<FlightWaiter> waiting;  ///< wait for the next call
         bool is_calling = false;         ///< for places; calls that return some do not count
         int refusals = 0;                ///< of the waiters, for which places were recalled
-        bool is_pausing = false;         ///< until nodes have returned the recalled places
+        SteadyTime pause_ends{};         ///< when nodes have returned the recalled places; 0: none
     };
     struct KeyHash {
         std::size_t operator()(const FlightKey& key) const noexcept { return key.hash(); }
@@ -78,6 +78,7 @@ class Flights : private Pinned {
     void send(const FlightKey& key, std::string_view id, std::string_view table,
               const FlightAsk& ask);
     void call(const FlightKey& key, Entry& entry, const FlightAsk& ask);
+    void pause(Entry& entry);
     void on_pause_end() noexcept;
     void on_places(const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent,
                    const redis::PlacesGiven& given);
@@ -93,6 +94,7 @@ class Flights : private Pinned {
     Entries entries_;
     bool is_waiting_ = false;  ///< the timer runs
     std::unique_ptr<Timer> timer_;
+    bool is_pausing_ = false;  ///< the timer of the pauses runs: until the first one ends
     std::unique_ptr<Timer> pause_;
 };
 

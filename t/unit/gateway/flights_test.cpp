@@ -118,6 +118,27 @@ TEST_F(FlightsTest, AreRefusedByThePlacesOfOtherNodes) {
     EXPECT_EQ(begun(worker, 3), 2);
 }
 
+/// Each id waits for its own recalls, whenever those of another one end.
+TEST_F(FlightsTest, WaitForTheRecalledPlacesOfEachId) {
+    Worker& worker = start();
+    add_key("m");
+    EXPECT_EQ(begun(worker, 1), 1);
+    EXPECT_EQ(ask(worker, "m").status(), 0);
+    end_all();
+    run_for(3s);
+    take_elsewhere(3);
+    redis.places["m:api:other"] = redis.places["k:api:other"];
+    begin(worker, "k");
+    run_for(6ms);
+    const Request& later = begin(worker, "m");
+    run_for(23ms);
+    EXPECT_EQ(requests.front()->status(), 429);
+    EXPECT_FALSE(later.outcome().is_decided()) << "two pauses of 10 ms";
+    redis.places.erase("m:api:other");
+    run_for(20ms);
+    EXPECT_EQ(later.status(), 0);
+}
+
 TEST_F(FlightsTest, ReturnPlacesWhenTheyAreRecalled) {
     Worker& worker = start();
     begun(worker, 3);
