@@ -75,11 +75,11 @@ redis::Command indexing(const redis::Keys& keys, std::string id, std::string gro
     return {"HSET", keys.group_of_ids(), std::move(id), std::move(group)};
 }
 
-Task<void> restore_group(Database& database, const redis::Keys& keys, OwnerName before,
+Task<void> restore_group(Database& database, const redis::Keys& keys, OwnerName current,
                          std::string stored) {
-    const auto indexed = co_await owner_of(database, keys, before.id);
-    if (before.group != stored && indexed.group == stored) {
-        auto restore = indexing(keys, std::move(before.id), std::move(before.group));
+    const auto indexed = co_await owner_of(database, keys, current.id);
+    if (current.group != stored && indexed.group == stored) {
+        auto restore = indexing(keys, std::move(current.id), std::move(current.group));
         co_await run(database, std::move(restore));
     }
 }

@@ -234,9 +234,11 @@ Task<bool> KeyTransactions::change(StoredKey read, Change apply) {
         if (changed) {
             co_await index_.remove(id, std::move(entries.removed));
         } else if (is_apart) {
-            // The key may have been removed meanwhile.
+            // The key may have been removed meanwhile, or changed.
             co_await index_.remove(id, std::move(entries.added));
-            OwnerName owner{.id = id, .group = before.record.group};
+            const auto now = co_await find(digest);
+            const StoredKey& current = now && now->record.id == id ? *now : before;
+            OwnerName owner{.id = id, .group = current.record.group};
             co_await restore_group(database_, keys_, std::move(owner), found->record.group);
         }
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -73,9 +74,18 @@ class ConcurrentChangeTest : public testing::TestWithParam<bool> {
         };
     }
 
-    Operate regroup(std::string group) {
-        return [this, group = std::move(group)] {
-            auto operation = new_operation();
+    /// `is_conditional`: only if no other operation changes the key meanwhile.
+    Operate regroup(std::string group, bool is_conditional = false) {
+        return [this, group = std::move(group), is_conditional] {
+            AcceptsVersion condition;
+            if (is_conditional) {
+                condition = [first = std::make_shared<std::optional<std::string>>()](
+                                const std::optional<std::string>& version) {
+                    *first = *first ? *first : version;
+                    return version == *first;
+                };
+            }
+            auto operation = new_operation(std::move(condition));
             run_to_end(operation.update("acme", [&](KeyRecord& record) { record.group = group; }));
         };
     }
@@ -237,6 +247,21 @@ TEST_P(ConcurrentChangeTest, ARevocationKeepsTheGroupThatTheIdHad) {
                 << calls;
         }
         database_.data = start_;
+    }
+}
+
+TEST_P(ConcurrentChangeTest, TheIndexHasTheGroupOfTheRecord) {
+    rotate("sole", 0s)();
+    start_ = database_.data;
+    for (const std::string other : {"team", "crew"}) {
+        for (int calls = 0; calls < kMostCalls; ++calls) {
+            execute_both(regroup("team", true), regroup(other, true), calls);
+            KeyReader reader(database_, keys_);
+            const auto keys = run_to_end(reader.all_keys("acme")).keys;
+            ASSERT_EQ(keys.size(), 1U);
+            const auto& index = database_.data.hashes["t:group_of_ids"];
+            EXPECT_EQ(index.at("acme"), keys.front().record.group) << other << " " << calls;
+        }
     }
 }
 
