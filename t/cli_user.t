@@ -45,7 +45,7 @@ for my $user (sort keys %users) {
             return $result;
         };
         for my $published (0, 1) {
-            $redis->cmd('HSET', 'petstore:plans', 'api', '{"plans":{"free":{"rates":["5r/d"]}}}') if $published;
+            $redis->cmd('HSET', 'petstore:plans', 'api', '{"history":90,"plans":{"free":{"rates":["5r/d"]}}}') if $published;
             $redis->cmd('HSET', 'other:plans', 'api', '{"plans":{"free":{"rates":["5r/d"]}}}');
             my $warned = $does->(qw(key issue --plan free --id a --name N))->{err} =~ /warning: Redis at .* loses keys when it ends/;
             is $warned || 0, $user eq 'operator' ? 1 : 0, 'a Redis that does not keep its data is known with +info';
@@ -75,6 +75,7 @@ for my $user (sort keys %users) {
             $does->(qw(ban lift a));
             $does->(qw(usage a));
             $does->(qw(usage a --history));
+            $redis->cmd('HSET', 'petstore:quota:{a}:api', '86400.number', int(time / 86400), '86400.count', 3);
             $does->(qw(key reset a)) if $published;    # it needs the plan tables
             $does->(qw(export usage));
             like $does->(qw(top --count 1 --interval 100ms --budget 10))->{out}, qr/sample: the busiest \d+ ids found so far, /, '… a sample';
