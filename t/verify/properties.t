@@ -170,6 +170,7 @@ subtest 'conservation' => sub {
     right('a worker is killed before it settles', [@round, @killed, $counted->($_), fault(kill_worker => 2.05, 2.06)]) for 7, 11;
     wrong('... long before', qr/at least 7/, [@round, @killed, $counted->(6), fault(kill_worker => 2.05, 2.06)]);
     wrong('... at another node', qr/at least 11/, [@round, @killed, $counted->(7), fault(kill_worker => 2.05, 2.06, node => 1)]);
+    wrong('... while another one serves a request to its end', qr/at least 6/, [@round, [req => begin => 2, end => 2.4, cost => 4, used => 6], $counted->(4), fault(kill_worker => 2.05, 2.06)]);
     right('a node is killed before it reports', [@round, @killed, $counted->($_), fault(kill_node => 4, 4.1)]) for 7, 14;
     wrong('a refund whose reply is lost', qr/at most 11/, [@round, @killed, $counted->(14), fault(mute => 1.5, 2.5)]);
     my @pool = map { [@$_, loc => 'a'] } @killed;

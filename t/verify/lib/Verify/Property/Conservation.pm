@@ -86,8 +86,9 @@ sub _may_be_unsettled {
     my ($model, $request, @faults) = @_;
     return defined $request->{used} && grep {
         my $keeps = { kill_worker => 0.1, kill_node => 10, resize_zone => 10, move_address => 10 }->{ $_->{kind} };
-        defined $keeps && $_->{node} == $request->{node} && $request->{end} >= $_->{begin} - $keeps && $request->{begin} <= $_->{end} + 0.1
-            && ($_->{kind} =~ /^kill_/ || $model->may_lack_redis_during($_));
+        my $is_killed = $_->{kind} =~ /^kill_/;
+        defined $keeps && $_->{node} == $request->{node} && $request->{end} >= $_->{begin} - $keeps
+            && $request->{ $is_killed ? 'end' : 'begin' } <= $_->{end} + 0.1 && ($is_killed || $model->may_lack_redis_during($_));
     } @faults;
 }
 
