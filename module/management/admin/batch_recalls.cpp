@@ -40,13 +40,13 @@ Task<bool> BatchRecalls::recall_before(std::size_t index) {
             owners.push_back(*resets_[end_]);
         }
     }
+    time_ = database_.elapsed();
     try {
         co_await recall_leases(database_, keys_, std::move(owners));
     } catch (const OperationError&) {
         end_ = index;  // the request recalls its leases itself, and reports the error
         co_return false;
     }
-    time_ = database_.elapsed();
     co_return true;
 }
 
