@@ -21,7 +21,7 @@ class OperationTurns {
     OperationTurns(const OperationTurns&) = delete;
     OperationTurns& operator=(const OperationTurns&) = delete;
 
-    /// Adds a step, which must not throw. It runs in a later turn. Throws std::bad_alloc.
+    /// Adds a step, which must not throw. It runs later, not within this. Throws std::bad_alloc.
     void push(std::function<void()> step);
     /// Whether a step should go on in a later turn.
     bool is_over() const { return std::chrono::steady_clock::now() >= end_; }

@@ -164,10 +164,11 @@ void TransportDatabase::execute(std::vector<management::Transaction> transaction
     batch->replies.resize(transactions.size());
     batch->transactions = std::move(transactions);
     batch->done = std::move(done);
-    send(batch);
+    send_rest(batch);
 }
 
-/// Sends calls until the turn is over, and the others in later turns.
+/// Sends calls until the turn is over, and the others in later turns. After an exception, replies
+/// may follow.
 void TransportDatabase::send(const std::shared_ptr<Batch>& batch) {
     gateway::Engine& engine = transport_.engine();
     while (batch->sent < batch->transactions.size()) {
