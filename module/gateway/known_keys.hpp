@@ -38,7 +38,7 @@ struct KnownKey {
     Slice slice;
     RecentRefusal refusal;
     bool is_watched = false;  ///< see Slices
-    bool is_plain = true;     ///< no request of it was decided here: see tollgate::is_plain
+    bool is_plain = true;     ///< as its quota was last seen: see tollgate::is_plain
     /// The record of the group, if the quotas are those of the key and its group; otherwise
     /// nullptr. Then `checked` is that of the record that was looked up first.
     std::shared_ptr<const KeyRecord> group{};

@@ -227,8 +227,9 @@ void QuotaDecision::note_place(Place place) {
     }
 }
 
-/// Whether decide_in_zone() would answer LocalAnswer::kAsk and change nothing. Most keys are rare:
-/// this is tried for keys that were plain before, and takes less than half of the time.
+/// Whether it is certain, without loading the quota, that decide_in_zone() would answer
+/// LocalAnswer::kAsk and change nothing. Most keys are rare: this is tried for keys that the worker
+/// does not know or that were plain before, and takes less than half of the time.
 bool QuotaDecision::needs_only_redis() {
     const KnownKey* const known = key_.known();
     if ((known != nullptr && (!known->is_plain || known->refusal.has_repeated())) ||
@@ -238,6 +239,9 @@ bool QuotaDecision::needs_only_redis() {
     }
     const TableQuota& quota = request_.quotas->front();
     const QuotaCache::Key key = request_.place_of(quota, engine().settings().name_hash);
+    if (!key.is_small) {
+        return false;
+    }
     Place place = request_.place;
     {
         const LockedStripe stripe(engine().zone(), request_.id_hash);
