@@ -25,7 +25,7 @@ class RecentRefusal {
     }
     /// Refuses a request: it is counted until take_count().
     void repeat() { ++count_; }
-    /// Whether take_count() has any.
+    /// Whether take_count() would return more than 0.
     bool has_repeated() const { return count_ > 0; }
     /// How many requests were refused since the last call.
     std::int64_t take_count() { return std::exchange(count_, 0); }

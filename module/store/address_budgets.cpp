@@ -78,7 +78,7 @@ std::optional<AddressBudgets::Charge> AddressBudgets::take_charge(const Owner& o
     charge.reserve(rates.size());
     for (const Rate& rate : rates) {
         const Window window{rate.period.code(), number_in(now, rate), 0};
-        // The others were charged in the window before.
+        // The others were charged in windows that have ended.
         const auto units = std::min<std::int64_t>(entry.untold, count_in(entry, window));
         charge.push_back({window_number(now, rate.period), units});
     }

@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::string_view kDoctorNote =
     "The command only reads. It prints a line for each problem: the kind of the check, what is "
-    "wrong, and what to do. It checks the masters of Redis (persistence, eviction, clock, "
-    "permissions of this user), whether gateways use it (plans, nodes), whether gateways apply "
+    "wrong, and what to do. It checks the masters of Redis (version, persistence, eviction, "
+    "clock, permissions of this user), whether gateways use it (plans, nodes), whether gateways "
+    "apply "
     "the keys of each id (plans, ids, groups), whether an id lists each key (records), and "
     "whether notices are delivered (notices). With --status, it checks the nodes, too (zone, "
     "reachable). With --gateway-user, it asks Redis 7.0 or later what this user may do (ACL "

@@ -13,7 +13,8 @@ constexpr std::string_view kSimulateNote =
     "a word, remote_addr or remote_user. A request belongs to the time at which it began: the time "
     "of its line without its duration. Requests that got 429 are tried again. Requests without an "
     "id (401) and those with 403 are not counted. The simulation starts with no counts. It has no "
-    "bans, no leases and no budgets of addresses, and clients do not behave otherwise because of a "
+    "bans, no leases, no limits of requests in flight and no budgets of addresses, and clients do "
+    "not behave otherwise because of a "
     "refusal. Lines that cannot be read are counted and named. Lines may be out of order by half "
     "a million lines; a line that is later is counted in its own window if that is still known.";
 

@@ -57,8 +57,9 @@ std::string quoted_few(const std::vector<std::string>& names) {
     if (names.size() <= kMost) {
         return management::quoted_list(names);
     }
+    const auto others = names.size() - kMost;
     return management::quoted_list({names.begin(), names.begin() + kMost}) + " and " +
-           std::to_string(names.size() - kMost) + " others";
+           (others == 1 ? "another one" : std::to_string(others) + " others");
 }
 
 }  // namespace
@@ -143,8 +144,8 @@ void warn_about_groups(RedisSession& session, const std::vector<PlanTable>& tabl
         const bool is_one = groups.size() == 1;
         warn(std::string(is_one ? "the group " : "the groups ") + quoted_few(groups) +
              (is_one ? " has" : " have") + " no record" +
-             (is_one ? did_you_mean(groups.front(), names) : "") +
-             ": requests of its keys are refused with 403 plan_not_allowed in " +
+             (is_one ? did_you_mean(groups.front(), names) : "") + ": requests of " +
+             (is_one ? "its" : "their") + " keys are refused with 403 plan_not_allowed in " +
              management::quoted_list(refusing) + ": see tollgate group set");
     } catch (const Failure& failure) {
         warn(std::string("the group cannot be checked: ") + failure.what());

@@ -15,7 +15,7 @@ struct ScriptFile {
     std::string_view text;
 };
 
-/// The files of scripts/acquire/. A file has the places of files after it only.
+/// The files of scripts/acquire/. A file inserts only files that come after it here.
 constexpr std::array kInserted{
     ScriptFile{
         "read_terms",
