@@ -38,7 +38,7 @@ sub ask {
     return $gateway->request($method, "/admin/$path", fields($name), defined $body ? $json->encode($body) : undef);
 }
 sub works { return $gateway->get('/', $_[0])->status == 200 }
-sub ends { my ($key) = @_; wait_until('the key to end', sub { !works($key) }); return 1 }
+sub ends { my ($key) = @_; wait_until('the key to end in line ' . (caller)[2], sub { !works($key) }); return 1 }
 
 my $ids = 0;
 sub issue {

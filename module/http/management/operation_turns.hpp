@@ -18,6 +18,7 @@ class OperationTurns {
   public:
     /// `clients` may be filled later. They must outlive this object.
     OperationTurns(const std::vector<std::unique_ptr<RedisClient>>& clients, ngx_log_t* log);
+    ~OperationTurns() = default;
     OperationTurns(const OperationTurns&) = delete;
     OperationTurns& operator=(const OperationTurns&) = delete;
 

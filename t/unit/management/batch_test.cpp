@@ -41,6 +41,7 @@ class BatchTest : public testing::Test {
     /// The operations that reset the counts of so many ids.
     static std::vector<json> resets(int number) {
         std::vector<json> operations;
+        operations.reserve(static_cast<std::size_t>(number));
         for (int i = 0; i < number; ++i) {
             operations.push_back(operation("DELETE", "keys/i" + std::to_string(i) + "/usage"));
         }
