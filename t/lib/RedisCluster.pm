@@ -10,6 +10,7 @@ package RedisCluster;
 #   $cluster->slot_of($key)
 #   $cluster->cmd('HGET', $key, $field)        # a command for one key, at its master; one without a key, at any node
 #   $cluster->stable                           # waits until all nodes agree that all slots are served
+#   $cluster->masters_agree                    # whether all masters have the same config epochs and slots of all masters
 #   $cluster->move_slots($from, $to, @slots)   # moves slots and their keys while clients use them
 #
 # The nodes are stopped when the object is destroyed.
@@ -98,15 +99,14 @@ sub move_slots {
         my @others = grep { $_ != $to } $self->_masters;
         $_->cmd('CLUSTER', 'SETSLOT', $slot, 'NODE', $to_id) for $to, @others;
         # A master that does not know the new config epoch yet can let the next slot lose its owner.
-        wait_until('the masters to agree', sub { $self->_masters_agree });
+        wait_until('the masters to agree', sub { $self->masters_agree });
     }
     return;
 }
 
 sub _masters { my ($self) = @_; return grep { $_->pid && $_->cmd('ROLE')->[0] eq 'master' } $self->nodes }
 
-# Whether all masters have the same config epochs and slots of all masters.
-sub _masters_agree {
+sub masters_agree {
     my ($self) = @_;
     my %views;
     for my $node ($self->_masters) {
