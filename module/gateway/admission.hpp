@@ -78,8 +78,6 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     void forbid(const Error& error, std::shared_ptr<const KeyRecord> record) noexcept;
     /// Redis took too long: `on_failure` applies.
     void time_out() noexcept;
-    /// Refuses the request with 503.
-    void refuse_unavailable() noexcept;
     /// The request has ended: no callback follows.
     void abandon() noexcept;
     /// Whether the request's cost is settled when it ends, and is not yet.
@@ -106,6 +104,8 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
   private:
     Engine& engine() const { return tables_.engine(); }
 
+    /// Refuses the request with 503.
+    void refuse_unavailable() noexcept;
     /// Runs a step. If it throws, the request waits for nothing any more and gets 503.
     template <typename Step>
     void guard(Step step) noexcept {
