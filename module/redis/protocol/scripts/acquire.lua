@@ -57,7 +57,8 @@
 -- Each call allocates its functions, upvalues and tables again. Therefore one loop decides. insert(NAME) is replaced by the
 -- text of acquire/NAME.lua, which uses the names of this file. rare(NAME) creates the function of acquire/rare/NAME.lua,
 -- which few calls need: it uses parameters and globals, and no other name of this file. Tables begin with enough elements
--- for one id, because growth allocates again. Comparisons and arithmetic replace functions of `math` where every id would call them.
+-- for one id, because growth allocates again. Comparisons and arithmetic replace functions of `math` where every id would
+-- call them.
 
 local KEYS, ARGV, pcall, tonumber, unpack, format = KEYS, ARGV, redis.pcall, tonumber, unpack, string.format
 local node = ARGV[4]
