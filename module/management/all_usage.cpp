@@ -23,12 +23,12 @@ Task<UsagePage> read_all_usage(Database& database, const redis::Keys& keys, AllU
     CountedIds counted(database, keys, CountedIds::Revoked::kIncluded, query.subjects);
     auto progress =
         query.after ? CountedIds::Progress::of_cursor(*query.after) : CountedIds::Progress{};
-    PageBounds bounds{.limit = query.limit};
+    PageBounds bounds(database, query.limit);
     UsagePage page;
     std::size_t days = 0;
     bool has_more = true;
     const auto is_end = [&] { return days >= kMostDays || bounds.is_end(page.ids.size()); };
-    while (has_more && !is_end()) {
+    while (has_more && days < kMostDays && !bounds.is_end_or_late(page.ids.size())) {
         auto next = co_await counted.after(std::move(progress), kIdsPerRead);
         std::size_t examined = 0;
         while (examined < next.ids.size() && !is_end()) {
@@ -46,12 +46,12 @@ Task<UsagePage> read_all_usage(Database& database, const redis::Keys& keys, AllU
                     page.ids.push_back({std::move(next.ids[examined]), std::move(*history)});
                 }
                 ++examined;
-                ++bounds.examined;
+                bounds.note_examined(1);
             }
         }
         has_more = next.has_more || examined < next.ids.size();
         progress = std::move(examined < next.ids.size() ? next.after[examined - 1] : next.end);
-        bounds.examined += next.examined - next.ids.size();
+        bounds.note_examined(next.examined - next.ids.size());
     }
     if (has_more) {
         page.next = progress.cursor();

@@ -98,10 +98,10 @@ Task<BanPage> read_bans(Database& database, const redis::Keys& keys,
     redis::Command clock{"TIME"};
     const auto time = co_await run(database, std::move(clock));
     const auto now = time_of_reply(time);
-    PageBounds bounds{.limit = limit};
+    PageBounds bounds(database, limit);
     BanPage page;
     bool has_more = true;
-    while (has_more && !bounds.is_end(page.bans.size())) {
+    while (has_more && !bounds.is_end_or_late(page.bans.size())) {
         auto next = co_await counted.after(std::move(progress), kIdsPerRead);
         const auto owners = co_await owners_of(database, keys, next.ids);
         std::vector<std::string> names;
@@ -110,7 +110,7 @@ Task<BanPage> read_bans(Database& database, const redis::Keys& keys,
             names.push_back(keys.ban(owner.owner()));
         }
         const auto hashes = co_await read_hashes(database, std::move(names));
-        bounds.examined += next.examined;
+        bounds.note_examined(next.examined);
         progress = std::move(next.end);
         has_more = next.has_more;
         for (std::size_t i = 0; i < hashes.size(); ++i) {

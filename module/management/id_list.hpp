@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -55,19 +56,34 @@ class IdList {
 };
 
 /// How far a list goes that shows some of many ids. A page ends when it is full, when all ids were
-/// examined, or when it has an entry and many ids were examined: a page is never empty if there is
-/// a next one.
-struct PageBounds {
-    std::size_t limit;  ///< of entries
-    std::size_t examined = 0;
+/// examined, or when it has an entry and many ids were examined. If that takes long, it ends as it
+/// is: only then is a page empty although there is a next one.
+class PageBounds {
+  public:
+    /// A page of `limit` entries. `database` must outlive it.
+    PageBounds(const Database& database, std::size_t limit)
+        : database_(database), limit_(limit), begin_(database.elapsed()) {}
 
     /// How many ids a list examines for a page that has an entry.
     static constexpr std::size_t kMostExamined = 1000;
+    /// After this time, a client gets what there is: others may close the connection soon.
+    static constexpr std::chrono::seconds kLongest{10};
 
+    void note_examined(std::size_t ids) { examined_ += ids; }
     /// Whether a page with this number of entries ends, although ids follow.
     bool is_end(std::size_t entries) const {
-        return entries >= limit || (entries > 0 && examined >= kMostExamined);
+        return entries >= limit_ || (entries > 0 && examined_ >= kMostExamined);
     }
+    /// The same, or whether it has taken too long.
+    bool is_end_or_late(std::size_t entries) const {
+        return is_end(entries) || database_.elapsed() - begin_ >= kLongest;
+    }
+
+  private:
+    const Database& database_;
+    const std::size_t limit_;
+    const std::chrono::milliseconds begin_;
+    std::size_t examined_ = 0;
 };
 
 }  // namespace tollgate::management

@@ -56,10 +56,10 @@ Task<FoundKeys> find_by_creation(Database& database, const redis::Keys& keys, Ke
         const bool is_complete = co_await index.is_complete();
         use = is_complete ? std::move(use) : IndexUse{.rest = query.filter};
     }
-    PageBounds bounds{.limit = query.limit};
+    PageBounds bounds(database, query.limit);
     FoundKeys found;
     bool has_more = true;
-    while (has_more && !bounds.is_end(found.ids.size())) {
+    while (has_more && !bounds.is_end_or_late(found.ids.size())) {
         const auto missing = query.limit - found.ids.size();
         const auto count = use.rest.is_empty() ? missing : kKeysPerRead;
         KeyPage page;
@@ -69,7 +69,7 @@ Task<FoundKeys> find_by_creation(Database& database, const redis::Keys& keys, Ke
             page = co_await index.page(use.begin, last, count);
         }
         has_more = page.has_more;
-        bounds.examined += page.ids.size();
+        bounds.note_examined(page.ids.size());
         for (std::size_t i = 0; i < page.ids.size() && found.ids.size() < query.limit; ++i) {
             if (query.filter.matches(page.ids[i], query.now)) {
                 found.ids.push_back(std::move(page.ids[i]));
@@ -103,10 +103,10 @@ Task<FoundKeys> find_by_name(Database& database, const redis::Keys& keys, KeyQue
     auto last = place_after<IndexedName>(query.after);
     const NamePattern pattern(*query.filter.name);
     KeyIndex index(database, keys);
-    PageBounds bounds{.limit = query.limit};
+    PageBounds bounds(database, query.limit);
     FoundKeys found;
     bool has_more = true;
-    while (has_more && !bounds.is_end(found.ids.size())) {
+    while (has_more && !bounds.is_end_or_late(found.ids.size())) {
         const auto missing = query.limit - found.ids.size();
         const auto count =
             pattern.is_prefix() ? std::min(missing + 1, kKeysPerRead) : kNamesPerMatch;
@@ -122,7 +122,7 @@ Task<FoundKeys> find_by_name(Database& database, const redis::Keys& keys, KeyQue
              !rest.empty() && found.ids.size() < query.limit;) {
             const auto next = rest.first(std::min(rest.size(), kKeysPerRead));
             const auto examined = co_await add_matches(index, query, next, found);
-            bounds.examined += examined;
+            bounds.note_examined(examined);
             rest = rest.subspan(examined);
             if (!rest.empty() && found.ids.size() == query.limit) {
                 last = *(rest.begin() - 1);

@@ -30,12 +30,14 @@ class ManyIds final : public ReplyingDatabase {
     std::map<std::string, std::string> days;                   ///< by id: `api:DAY`, of one unit
     std::map<std::string, std::string> until;                  ///< by id: the end of the ban
     int commands = 0;
+    std::chrono::milliseconds time_of_command{};
     std::function<void()> before_command = [] {};
     bool is_cluster = false;
 
     bool may_span(std::string_view /*key*/, std::string_view /*other*/) const override {
         return !is_cluster;
     }
+    std::chrono::milliseconds elapsed() const override { return commands * time_of_command; }
 
   private:
     static std::string id_in(const std::string& key) {
@@ -286,6 +288,26 @@ TEST_F(AllUsageTest, ReadsMoreIdsThanAPageWithFewHas) {
     database_.days = {{"i2999", "api:7"}};
     run_to_end(read_all_usage(database_, keys_, {{}, 1, {}}, {}));
     EXPECT_LT(database_.commands, 5000) << "16 ids at a time, each with one command";
+}
+
+TEST_F(AllUsageTest, EndsAPageThatTakesLong) {
+    database_.days = {{"i2999", "api:7"}};
+    database_.until = {{"i2999", "2000000"}};
+    database_.time_of_command = std::chrono::milliseconds(50);
+    auto usage = run_to_end(read_all_usage(database_, keys_, {{}, 100, {}}, {}));
+    EXPECT_TRUE(usage.ids.empty() && usage.next);
+    for (int pages = 1; usage.ids.empty() && usage.next && pages < 100; ++pages) {
+        usage = run_to_end(read_all_usage(database_, keys_, {usage.next, 100, {}}, {}));
+    }
+    ASSERT_EQ(usage.ids.size(), 1) << "the next pages go on";
+
+    database_.time_of_command = std::chrono::seconds(1);
+    auto bans = run_to_end(read_bans(database_, keys_, {}, 100));
+    EXPECT_TRUE(bans.bans.empty() && bans.next);
+    for (int pages = 1; bans.bans.empty() && bans.next && pages < 100; ++pages) {
+        bans = run_to_end(read_bans(database_, keys_, bans.next, 100));
+    }
+    ASSERT_EQ(bans.bans.size(), 1) << "the next pages go on";
 }
 
 TEST_F(AllUsageTest, RefusesAPlaceThatIsNone) {

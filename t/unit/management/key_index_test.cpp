@@ -248,6 +248,27 @@ TEST_F(KeyIndexTest, IsWhatTheRecordsSayAfterAnyOperations) {
     }
 }
 
+TEST_F(KeyIndexTest, EndsAPageThatTakesLong) {
+    for (int i = 0; i < 500; ++i) {
+        create("i" + std::to_string(i), "n" + std::to_string(i), i);
+    }
+    update("i499", [](KeyRecord& record) { record.plan = "q"; });
+    database_.elapsed_time = 0ms;
+    database_.time_of_call = 5s;
+    for (const auto& filter :
+         {KeyFilter{.plan = "q"}, KeyFilter{.plan = "q", .name = "n"}, KeyFilter{.name = "*499"}}) {
+        KeyQuery query{.filter = filter, .limit = 2, .now = {}};
+        auto page = run_to_end(find_keys(database_, keys_, query));
+        EXPECT_TRUE(page.ids.empty() && page.next);
+        for (int pages = 1; page.ids.empty() && page.next && pages < 500; ++pages) {
+            query.after = page.next;
+            page = run_to_end(find_keys(database_, keys_, query));
+        }
+        ASSERT_EQ(page.ids.size(), 1) << "the next pages go on";
+        EXPECT_EQ(page.ids[0].id, "i499");
+    }
+}
+
 TEST(IndexedName, IsRepeatedByItsCursor) {
     for (const IndexedName& name : {IndexedName{"acme: a", "k.1"}, IndexedName{"é", "x"}}) {
         EXPECT_EQ(IndexedName::of_cursor(name.cursor()), name);
