@@ -68,8 +68,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
       served_(served_tables(conf)),
       place_(zone_, memory.statistics(), redis_names(conf), served_,
              {clock_, events_, log_, process_}),
-      turns_(clients_, log),
-      admin_tasks_(turns_),
+      admin_tasks_(clients_, log),
       shutdown_([this] { shut_down(); }, log) {
     const StatisticsRegistry registry = memory.statistics();
     const auto now = std::chrono::floor<std::chrono::seconds>(node_time());
@@ -114,7 +113,7 @@ void Worker::shut_down() noexcept {
         client->engine().shut_down();
         client->poll();
     }
-    turns_.shut_down();
+    admin_tasks_.shut_down();
 }
 
 ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {

@@ -9,7 +9,6 @@
 #include "module/http/hour_recorder.hpp"
 #include "module/http/http_block.hpp"
 #include "module/http/management/admin_tasks.hpp"
-#include "module/http/management/operation_turns.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/nginx_environment.hpp"
 #include "module/http/redis_client.hpp"
@@ -53,7 +52,6 @@ class Worker {
     std::vector<std::unique_ptr<RedisClient>> clients_;
     std::vector<std::unique_ptr<gateway::TableSet>> sets_;  ///< by TableSetConf::index
     std::vector<RedisClient*> set_clients_;                 ///< by TableSetConf::index
-    OperationTurns turns_;                                  ///< counts with the clients
     AdminTasks admin_tasks_;                                ///< uses the clients
     ShutdownNotice shutdown_;
 };

@@ -15,6 +15,9 @@ constexpr std::size_t kMostUnderWay = 16;
 constexpr std::size_t kMostReadsUnderWay = 12;
 /// More would wait longer than a client waits. Reads and changes are counted apart.
 constexpr std::size_t kMostWaiting = 32;
+/// Beside requests: see TurnPace. Reads are more, and Redis takes longer for their calls.
+constexpr int kPartOfReads = 200;
+constexpr int kPartOfChanges = 50;
 
 }  // namespace
 
@@ -27,7 +30,9 @@ struct AdminTasks::Running {
     std::optional<management::Task<void>> task = std::nullopt;  ///< uses the database
 };
 
-AdminTasks::AdminTasks(OperationTurns& turns) : turns_(turns) {}
+AdminTasks::AdminTasks(const std::vector<std::unique_ptr<RedisClient>>& clients, ngx_log_t* log)
+    : reads_{.turns{clients, kPartOfReads, log}}, changes_{.turns{clients, kPartOfChanges, log}} {}
+
 AdminTasks::~AdminTasks() = default;
 
 void AdminTasks::start(RedisClient& transport, management::AdminRequest request, SteadyTime arrival,
@@ -65,8 +70,9 @@ bool AdminTasks::may_begin(const Kind& kind) const {
 void AdminTasks::begin(Waiting waiting) {
     running_.remove_if(
         [](const Running& running) { return !running.task || running.task->is_done(); });
-    Running& running = running_.emplace_back(waiting.transport, turns_, waiting.arrival);
-    ++kind_of(waiting.request).under_way;
+    Kind& kind = kind_of(waiting.request);
+    Running& running = running_.emplace_back(waiting.transport, kind.turns, waiting.arrival);
+    ++kind.under_way;
     running.task = run(running, std::move(waiting));
     running.task->start();
 }
@@ -86,6 +92,11 @@ management::Task<void> AdminTasks::run(Running& running, Waiting begun) {
     if (!changes_.waiting.empty() || !reads_.waiting.empty()) {
         next_->post();
     }
+}
+
+void AdminTasks::shut_down() noexcept {
+    reads_.turns.shut_down();
+    changes_.turns.shut_down();
 }
 
 void AdminTasks::begin_waiting() noexcept {

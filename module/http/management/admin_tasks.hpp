@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <list>
 #include <memory>
+#include <vector>
 
 #include "module/http/management/operation_turns.hpp"
 #include "module/http/redis_client.hpp"
@@ -24,13 +25,14 @@ class AdminClient {
 };
 
 /// The requests of tollgate_admin that a worker handles, a few at a time: an operation takes memory
-/// and opens connections to Redis, and nginx has a limited number of them. Further requests wait,
-/// and changes do not wait for reads. If too many wait, the response is 429. An operation that has
-/// begun goes on to its end when its client closes the connection: a key that must end ends.
+/// and opens connections to Redis, and nginx has a limited number of them. Further requests wait.
+/// If too many wait, the response is 429. Changes do not wait for reads, and have turns of their
+/// own. An operation that has begun goes on to its end when its client closes the connection: a key
+/// that must end ends.
 class AdminTasks {
   public:
-    /// Operations take turns. The turns must outlive the object.
-    explicit AdminTasks(OperationTurns& turns);
+    /// `clients` may be filled later. They must outlive the object.
+    AdminTasks(const std::vector<std::unique_ptr<RedisClient>>& clients, ngx_log_t* log);
     /// Operations under way stop between two steps.
     ~AdminTasks();
     AdminTasks(const AdminTasks&) = delete;
@@ -41,6 +43,9 @@ class AdminTasks {
     /// later; none if it does not wait any more when its turn comes. Throws std::bad_alloc.
     void start(RedisClient& transport, management::AdminRequest request, SteadyTime arrival,
                std::shared_ptr<AdminClient> client);
+
+    /// See OperationTurns.
+    void shut_down() noexcept;
 
   private:
     struct Running;
@@ -53,6 +58,7 @@ class AdminTasks {
 
     /// Reads, or changes.
     struct Kind {
+        OperationTurns turns;
         std::size_t under_way = 0;  ///< of running_, which also has some that are done
         std::list<Waiting> waiting{};
     };
@@ -63,10 +69,9 @@ class AdminTasks {
     void begin(Waiting waiting);
     void begin_waiting() noexcept;
 
-    OperationTurns& turns_;
-    std::list<Running> running_;
     Kind reads_;
     Kind changes_;
+    std::list<Running> running_;  ///< uses the turns
     std::unique_ptr<gateway::Timer> next_;
 };
 

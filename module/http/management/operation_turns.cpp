@@ -25,33 +25,39 @@ std::uint64_t requests_of(const std::vector<std::unique_ptr<RedisClient>>& clien
 
 }  // namespace
 
-OperationTurns::OperationTurns(const std::vector<std::unique_ptr<RedisClient>>& clients,
+OperationTurns::OperationTurns(const std::vector<std::unique_ptr<RedisClient>>& clients, int part,
                                ngx_log_t* log)
-    : clients_(clients), next_(redis::Event::calling<&OperationTurns::run>(this, log)) {}
+    : clients_(clients),
+      pace_(part),
+      next_(redis::Event::calling<&OperationTurns::run>(this, log)) {}
 
 void OperationTurns::push(std::function<void()> step) {
     const bool is_first = steps_.empty();
     steps_.push_back(std::move(step));
     if (is_first) {
-        schedule(pace_.pause_after_turn(Clock::now(), requests_of(clients_)));
+        schedule();
     }
 }
 
 void OperationTurns::run() noexcept {
-    end_ = Clock::now() + management::TurnPace::kLongestTurn;
+    const auto begin = Clock::now();
+    end_ = begin + management::TurnPace::kLongestTurn;
     while (!steps_.empty() && !is_over()) {
         const auto step = std::move(steps_.front());
         steps_.pop_front();
         step();
     }
     end_ = {};
+    pace_.note_turn(begin, Clock::now());
     if (!steps_.empty()) {
-        schedule(pace_.pause_after_turn(Clock::now(), requests_of(clients_)));
+        schedule();
     }
 }
 
 /// A posted event does not keep a worker that shuts down.
-void OperationTurns::schedule(std::chrono::milliseconds pause) noexcept {
+void OperationTurns::schedule() noexcept {
+    const auto pause = std::chrono::ceil<std::chrono::milliseconds>(
+        pace_.pause(Clock::now(), requests_of(clients_)));
     if (pause == std::chrono::milliseconds::zero() && ngx_exiting == 0) {
         next_.post_next();
     } else {

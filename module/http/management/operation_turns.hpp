@@ -16,8 +16,9 @@ namespace tollgate::http {
 /// iteration of the event loop of its own, after the requests of that iteration.
 class OperationTurns {
   public:
-    /// `clients` may be filled later. They must outlive this object.
-    OperationTurns(const std::vector<std::unique_ptr<RedisClient>>& clients, ngx_log_t* log);
+    /// `clients` may be filled later. They must outlive this object. `part` is that of TurnPace.
+    OperationTurns(const std::vector<std::unique_ptr<RedisClient>>& clients, int part,
+                   ngx_log_t* log);
     ~OperationTurns() = default;
     OperationTurns(const OperationTurns&) = delete;
     OperationTurns& operator=(const OperationTurns&) = delete;
@@ -31,7 +32,7 @@ class OperationTurns {
 
   private:
     void run() noexcept;
-    void schedule(std::chrono::milliseconds pause) noexcept;
+    void schedule() noexcept;
 
     const std::vector<std::unique_ptr<RedisClient>>& clients_;
     std::deque<std::function<void()>> steps_;

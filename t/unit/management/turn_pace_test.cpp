@@ -9,40 +9,82 @@ using namespace std::chrono_literals;
 
 class TurnPaceTest : public testing::Test {
   protected:
-    /// The pause after turns at each millisecond of this time, at so many requests a second.
-    std::chrono::milliseconds pause_after(std::chrono::milliseconds time, int per_second) {
-        std::chrono::milliseconds pause{};
-        for (const auto end = now + time; now < end; now += 1ms) {
-            requests += static_cast<std::uint64_t>(per_second);
-            pause = pace.pause_after_turn(now, requests / 1000);
+    /// Time without turns, at so many requests a second. The pace is asked each millisecond.
+    void idle(std::chrono::milliseconds time, int per_second) {
+        for (const auto end = now + time; now < end; pass(1ms, per_second)) {
+            pace.pause(now, requests / 1000);
         }
-        return pause;
     }
 
-    TurnPace pace;
+    /// How many turns there are in this time, each of which takes `turn`.
+    int turns_in(std::chrono::milliseconds time, std::chrono::microseconds turn, int per_second) {
+        int turns = 0;
+        for (const auto end = now + time; now < end; ++turns) {
+            const auto begin = now;
+            pass(turn, per_second);
+            pace.note_turn(begin, now);
+            pass(pace.pause(now, requests / 1000), per_second);
+        }
+        return turns;
+    }
+
+    TurnPace pace{200};
     TurnPace::Time now{1h};
     std::uint64_t requests = 5'000'000;  ///< thousandths
+
+  private:
+    void pass(TurnPace::Time::duration time, int per_second) {
+        now += time;
+        requests += static_cast<std::uint64_t>(time / 1us * per_second / 1000);
+    }
 };
 
-TEST_F(TurnPaceTest, PausesBesideRequests) {
-    EXPECT_EQ(pause_after(40ms, 1000), 1ms);
+TEST_F(TurnPaceTest, TakesA200thOfTheTimeBesideRequests) {
+    idle(1s, 1000);
+    turns_in(1s, 20us, 1000);
+    EXPECT_NEAR(turns_in(1s, 20us, 1000), 250, 2);
+    EXPECT_NEAR(turns_in(1s, 5us, 1000), 1000, 2) << "shorter ones are more frequent";
+}
+
+TEST_F(TurnPaceTest, SavesTwoMilliseconds) {
+    idle(1s, 1000);
+    EXPECT_NEAR(turns_in(4ms, 20us, 1000), 101, 2);
+    idle(100ms, 1000);
+    EXPECT_NEAR(turns_in(4ms, 20us, 1000), 26, 2);
 }
 
 TEST_F(TurnPaceTest, DoesNotPauseBesideFewRequests) {
-    EXPECT_EQ(pause_after(1s, 0), 0ms);
-    EXPECT_EQ(pause_after(1s, 100), 0ms);
+    EXPECT_EQ(turns_in(1s, 20us, 0), 50'000);
+    EXPECT_EQ(turns_in(1s, 20us, 100), 50'000);
+}
+
+TEST_F(TurnPaceTest, DoesNotChargeTheTurnsBeforeTheRequests) {
+    turns_in(1s, 20us, 0);
+    idle(20ms, 1000);
+    EXPECT_EQ(pace.pause(now, requests / 1000), 0ms);
+}
+
+TEST_F(TurnPaceTest, DoesNotChargeATurnThatWasInterrupted) {
+    idle(1s, 1000);
+    turns_in(1s, 20us, 1000);
+    pace.note_turn(now - 1s, now);
+    EXPECT_LE(pace.pause(now, requests / 1000), 100ms);
+    EXPECT_GE(pace.pause(now, requests / 1000), 90ms);
 }
 
 TEST_F(TurnPaceTest, ForgetsRequestsSoon) {
-    pause_after(1s, 1000);
-    EXPECT_EQ(pause_after(40ms, 0), 0ms);
+    idle(1s, 1000);
+    turns_in(1s, 20us, 1000);
+    idle(40ms, 0);
+    EXPECT_EQ(turns_in(20ms, 20us, 0), 1000);
 }
 
 TEST_F(TurnPaceTest, DoesNotNoticeTheRequestsBeforeAnIdleTime) {
-    pause_after(1s, 0);
+    idle(1s, 0);
     requests += 5000;
     now += 1min;
-    EXPECT_EQ(pace.pause_after_turn(now, requests / 1000), 0ms) << "they may be a minute old";
+    pace.note_turn(now - 20us, now);
+    EXPECT_EQ(pace.pause(now, requests / 1000), 0ms) << "they may be a minute old";
 }
 
 }  // namespace

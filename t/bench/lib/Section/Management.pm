@@ -1,9 +1,9 @@
 package Section::Management;
 
 # How long programs wait for the first pages of tollgate_admin, and what they cost other requests, with many ids in Redis.
-# First, each request 50 times, one after the other, over one connection. Then the latency of an ordinary request through
-# Redis at 1,000 a second: alone, while clients of tollgate_admin send one request after the other, and beside processes
-# that only take time of the processors. All of them take turns in each round.
+# First, each request 50 times, one after the other, over one connection, and a few times beside ordinary requests through
+# Redis at 1,000 a second. Then the latency of these: alone, and while clients of tollgate_admin send one request after the
+# other. All of them take turns in each round.
 
 use strict;
 use warnings;
@@ -22,13 +22,12 @@ use Statistics qw(median percentile range);
 use TestProcess;
 use Time::HiRes qw(CLOCK_MONOTONIC clock_gettime sleep);
 
-my ($rate, $times, $operations, $operations_beside) = (1000, 50, 1000, 200);
+my ($rate, $times, $times_beside, $operations, $operations_beside) = (1000, 50, 7, 1000, 200);
+my $idle = 0.5;       # seconds before each page beside ordinary requests: programs ask now and then
 my $page_target = '<= 20';
 my $ratio_target = '<= 1.10';
 my $patience = 10;    # seconds, for one kind of request
 my $ordinary_connections = 16;    # so that both workers have ordinary requests
-# As much as the workers and Redis spend for searches: pieces of 30 us with pauses of 500 us.
-my ($busy_processes, $busy, $pause) = (2, 30e-6, 500e-6);
 
 sub run {
     my ($class, $setup) = @_;
@@ -63,13 +62,13 @@ END
         },
     };
     printf "%d ids\n", $count + $contender->api_keys->count;
-    _print_pages($self, $count);
+    _print_pages($self, $count, $contender);
     _print_isolation($self, $setup, $contender);
     $nginx->stop;
 }
 
 sub _print_pages {
-    my ($self, $count) = @_;
+    my ($self, $count, $contender) = @_;
     my $digest = sha256_hex($self->{known});
     my $prefix = sprintf 'customer%%20%05d', $count / 200;    # of up to 100 names in the middle
     my $entries = sub { my ($name) = @_; return sub { scalar @{ $_[0]{$name} } } };
@@ -85,24 +84,42 @@ sub _print_pages {
         ['bans',                    'GET /admin/bans?limit=100',                   $entries->('bans')],
         ["batch of $operations",    'POST /admin/keys:batch', sub { _executed($_[0]) }, $self->{batch}->($operations)],
     );
-    printf "%-24s %9s %9s %-14s %8s %8s\n", 'first page, ms', 'median', 'max', 'target', 'requests', 'entries';
     my $client = Http->connect($self->{address}, timeout => 60);
-    for my $kind (@kinds) {
-        my ($name, $request, $check, $body) = @$kind;
+    my $size;
+    my $measure = sub {
+        my ($most, $before, $request, $check, $body) = @_;
         my ($method, $path) = split / /, $request;
-        my (@took, $size);
+        my @took;
         my $begin = clock_gettime(CLOCK_MONOTONIC);
-        while (@took < $times && clock_gettime(CLOCK_MONOTONIC) - $begin < $patience) {
+        while (@took < $most && clock_gettime(CLOCK_MONOTONIC) - $begin < $patience) {
+            sleep $before;
             my $start = clock_gettime(CLOCK_MONOTONIC);
             my $response = $client->request($method, $path, _fields($self, $body), $body);
             push @took, 1000 * (clock_gettime(CLOCK_MONOTONIC) - $start);
             $size = $response->status == 200 && $check->(decode_json($response->body));
             die "$request: status @{[ $response->status ]}\n@{[ $response->body ]}\n" unless $size;
         }
+        return @took;
+    };
+    printf "%-24s %9s %9s %-14s %8s %8s %18s\n", 'first page, ms', 'median', 'max', 'target', 'requests', 'entries', 'beside others';
+    for my $kind (@kinds) {
+        my ($name, @request) = @$kind;
+        my @took = $measure->($times, 0, @request);
+        my $ordinary = _ask_in_background($contender);
+        my @beside = $measure->($times_beside, $idle, @request);
+        undef $ordinary;
         my $target = $name =~ /^batch/ ? '-' : meets(median(@took), $page_target);
-        printf "%-24s %9.1f %9.1f %-14s %8d %8d\n", $name, median(@took), max(@took), $target, scalar @took, $size;
+        printf "%-24s %9.1f %9.1f %-14s %8d %8d %18.1f\n", $name, median(@took), max(@took), $target, scalar @took, $size, median(@beside);
     }
     $client->close;
+}
+
+# Ordinary requests, until the process is destroyed.
+sub _ask_in_background {
+    my ($contender) = @_;
+    return TestProcess->start('ordinary', sub {
+        Latency->measure($contender, seconds => 1, per_second => $rate, seed => $_, connections => $ordinary_connections) for 1 .. 1000;
+    });
 }
 
 sub _fields {
@@ -119,17 +136,6 @@ sub _executed {
     return scalar @results;
 }
 
-# A process that takes time of a processor, in pieces, until it is destroyed.
-sub _take_time {
-    return TestProcess->start('busy', sub {
-        while (1) {
-            sleep $pause;
-            my $end = clock_gettime(CLOCK_MONOTONIC) + $busy;
-            1 while clock_gettime(CLOCK_MONOTONIC) < $end;
-        }
-    });
-}
-
 sub _print_isolation {
     my ($self, $setup, $contender) = @_;
     my ($seconds, $rounds) = map { $setup->option($_) } qw(seconds rounds);
@@ -138,7 +144,7 @@ sub _print_isolation {
         'searching' => { connections => 100, path => $self->{search} },
         'batches'   => { connections => 2, path => '/admin/keys:batch', body => $self->{batch}->($operations_beside) },
     );
-    my @states = ('alone', 'busy processors', sort keys %beside);
+    my @states = ('alone', 'alone again', sort keys %beside);    # the second shows what chance does
     my (%took, %ratios, %answers);
     for my $round (1 .. $rounds) {
         my %p99;
@@ -146,7 +152,6 @@ sub _print_isolation {
             my $load = $beside{$state} && BackgroundLoad->start(
                 servers => [$self->{address}], token => $self->{token}, heeds_retry_after => 1, timeout => 60, %{ $beside{$state} },
             );
-            my @busy = $state eq 'busy processors' ? map { _take_time() } 1 .. $busy_processes : ();
             my @took = Latency->measure($contender, seconds => $seconds, per_second => $rate, seed => $round,
                 connections => $ordinary_connections);
             if ($load) {
