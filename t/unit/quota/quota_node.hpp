@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -59,8 +61,16 @@ struct Node {
     }
 
     void arrive() { note_arrivals(states, quotas, demand, 1, moment().steady); }
-    LocalAnswer decide() { return tollgate::decide(states, quotas, demand, moment()); }
-    LocalAnswer decide_alone() { return tollgate::decide_alone(states, quotas, demand, moment()); }
+    LocalAnswer decide() {
+        const auto answer = tollgate::decide(states, quotas, demand, moment());
+        expect_current_windows(answer);
+        return answer;
+    }
+    LocalAnswer decide_alone() {
+        const auto answer = tollgate::decide_alone(states, quotas, demand, moment());
+        expect_current_windows(answer);
+        return answer;
+    }
     /// The number of requests, of up to `most`, that the node grants alone before it refuses one.
     std::int64_t granted_alone(std::int64_t most) {
         std::int64_t granted = 0;
@@ -135,6 +145,18 @@ struct Node {
         return windows_of(states, quotas, moment(), demand.cost, refused);
     }
     std::int64_t remaining() const { return windows().front().remaining; }
+    /// granted_windows() may rely on decide() and decide_alone().
+    void expect_current_windows(LocalAnswer answer) const {
+        if (answer != LocalAnswer::kGranted) {
+            return;
+        }
+        const auto time = no_earlier_than_replies(moment(), states);
+        const auto granted = granted_windows(states, quotas, time.earliest, demand.cost);
+        const auto all = windows_of(states, quotas, time, demand.cost, false);
+        EXPECT_TRUE(std::ranges::equal(granted, all, [](const auto& one, const auto& other) {
+            return one.remaining == other.remaining && one.reset == other.reset;
+        }));
+    }
 
     static constexpr SteadyTime kSteady{5'000};
     Quotas quotas;
