@@ -68,7 +68,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
       served_(served_tables(conf)),
       place_(zone_, memory.statistics(), redis_names(conf), served_,
              {clock_, events_, log_, process_}),
-      admin_tasks_(clients_, log),
+      admin_tasks_(log),
       shutdown_([this] { shut_down(); }, log) {
     const StatisticsRegistry registry = memory.statistics();
     const auto now = std::chrono::floor<std::chrono::seconds>(node_time());

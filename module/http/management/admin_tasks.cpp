@@ -30,8 +30,9 @@ struct AdminTasks::Running {
     std::optional<management::Task<void>> task = std::nullopt;  ///< uses the database
 };
 
-AdminTasks::AdminTasks(const std::vector<std::unique_ptr<RedisClient>>& clients, ngx_log_t* log)
-    : reads_{.turns{clients, kPartOfReads, log}}, changes_{.turns{clients, kPartOfChanges, log}} {}
+AdminTasks::AdminTasks(ngx_log_t* log)
+    : reads_{.turns{requests_, kPartOfReads, log}},
+      changes_{.turns{requests_, kPartOfChanges, log}} {}
 
 AdminTasks::~AdminTasks() = default;
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
-#include <vector>
 
 #include "module/http/management/operation_turns.hpp"
 #include "module/http/redis_client.hpp"
@@ -31,8 +31,7 @@ class AdminClient {
 /// that must end ends.
 class AdminTasks {
   public:
-    /// `clients` may be filled later. They must outlive the object.
-    AdminTasks(const std::vector<std::unique_ptr<RedisClient>>& clients, ngx_log_t* log);
+    explicit AdminTasks(ngx_log_t* log);
     /// Operations under way stop between two steps.
     ~AdminTasks();
     AdminTasks(const AdminTasks&) = delete;
@@ -44,6 +43,8 @@ class AdminTasks {
     void start(RedisClient& transport, management::AdminRequest request, SteadyTime arrival,
                std::shared_ptr<AdminClient> client);
 
+    /// The worker has had a request that is none of these: see TurnPace.
+    void note_request() noexcept { ++requests_; }
     /// See OperationTurns.
     void shut_down() noexcept;
 
@@ -69,7 +70,8 @@ class AdminTasks {
     void begin(Waiting waiting);
     void begin_waiting() noexcept;
 
-    Kind reads_;
+    std::uint64_t requests_ = 0;
+    Kind reads_;  ///< its turns use the count
     Kind changes_;
     std::list<Running> running_;  ///< uses the turns
     std::unique_ptr<gateway::Timer> next_;

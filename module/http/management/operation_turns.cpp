@@ -1,9 +1,8 @@
 #include "module/http/management/operation_turns.hpp"
 
-#include <cstdint>
+#include <algorithm>
+#include <ctime>
 #include <utility>
-
-#include "module/gateway/engine.hpp"
 
 namespace tollgate::http {
 
@@ -11,44 +10,39 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How many keys of requests the worker has looked for.
-std::uint64_t requests_of(const std::vector<std::unique_ptr<RedisClient>>& clients) {
-    std::uint64_t requests = 0;
-    for (const auto& client : clients) {
-        const auto& counts = client->engine().statistics();
-        requests += counts["key_cache_lookups.hit"].value();
-        requests += counts["key_cache_lookups.negative_hit"].value();
-        requests += counts["key_cache_lookups.miss"].value();
-    }
-    return requests;
+/// The time that a processor has worked for this process, also in the kernel.
+std::chrono::nanoseconds processor_time() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 }  // namespace
 
-OperationTurns::OperationTurns(const std::vector<std::unique_ptr<RedisClient>>& clients, int part,
-                               ngx_log_t* log)
-    : clients_(clients),
+OperationTurns::OperationTurns(const std::uint64_t& requests, int part, ngx_log_t* log)
+    : requests_(requests),
       pace_(part),
       next_(redis::Event::calling<&OperationTurns::run>(this, log)) {}
 
 void OperationTurns::push(std::function<void()> step) {
     const bool is_first = steps_.empty();
     steps_.push_back(std::move(step));
-    if (is_first) {
+    const bool is_turn = end_ != management::TurnPace::Time{};
+    if (is_first && !is_turn) {
         schedule();
     }
 }
 
 void OperationTurns::run() noexcept {
-    const auto begin = Clock::now();
-    end_ = begin + management::TurnPace::kLongestTurn;
+    const auto begin = processor_time();
+    end_ = Clock::now() + management::TurnPace::kLongestTurn;
     while (!steps_.empty() && !is_over()) {
         const auto step = std::move(steps_.front());
         steps_.pop_front();
         step();
     }
     end_ = {};
-    pace_.note_turn(begin, Clock::now());
+    pace_.note_turn(Clock::now(), processor_time() - begin);
     if (!steps_.empty()) {
         schedule();
     }
@@ -56,8 +50,8 @@ void OperationTurns::run() noexcept {
 
 /// A posted event does not keep a worker that shuts down.
 void OperationTurns::schedule() noexcept {
-    const auto pause = std::chrono::ceil<std::chrono::milliseconds>(
-        pace_.pause(Clock::now(), requests_of(clients_)));
+    const auto pause =
+        std::chrono::ceil<std::chrono::milliseconds>(pace_.pause(Clock::now(), requests_));
     if (pause == std::chrono::milliseconds::zero() && ngx_exiting == 0) {
         next_.post_next();
     } else {

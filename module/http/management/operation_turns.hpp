@@ -1,24 +1,22 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
-#include <vector>
 
-#include "module/http/redis_client.hpp"
 #include "module/management/turn_pace.hpp"
 #include "module/redis/io/event.hpp"
 
 namespace tollgate::http {
 
-/// The steps of operations on keys, one after the other, in turns: see TurnPace. Each turn is in an
-/// iteration of the event loop of its own, after the requests of that iteration.
+/// The steps of operations on keys, one after the other, in turns: see TurnPace. There is one turn
+/// in an iteration of the event loop, after the requests of that iteration.
 class OperationTurns {
   public:
-    /// `clients` may be filled later. They must outlive this object. `part` is that of TurnPace.
-    OperationTurns(const std::vector<std::unique_ptr<RedisClient>>& clients, int part,
-                   ngx_log_t* log);
+    /// `requests` counts those of the worker, and must outlive this object. `part` is that of
+    /// TurnPace.
+    OperationTurns(const std::uint64_t& requests, int part, ngx_log_t* log);
     ~OperationTurns() = default;
     OperationTurns(const OperationTurns&) = delete;
     OperationTurns& operator=(const OperationTurns&) = delete;
@@ -34,10 +32,10 @@ class OperationTurns {
     void run() noexcept;
     void schedule() noexcept;
 
-    const std::vector<std::unique_ptr<RedisClient>>& clients_;
+    const std::uint64_t& requests_;
     std::deque<std::function<void()>> steps_;
     management::TurnPace pace_;
-    management::TurnPace::Time end_{};  ///< of this turn
+    management::TurnPace::Time end_{};  ///< of this turn; 0: there is none
     redis::Event next_;
 };
 

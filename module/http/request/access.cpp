@@ -138,6 +138,10 @@ ngx_int_t settle_and_count(ngx_http_request_t* r) noexcept {
         return NGX_OK;
     }
     context->settle();
+    const ContentHandler* content = context->conf().content;
+    if (content == nullptr || content->admin == nullptr) {
+        Worker::of(r).admin_tasks().note_request();
+    }
     if (auto* statistics = context->admission().statistics()) {
         statistics->note(context->outcome().verdict, context->conf().dry_run != 0);
     }

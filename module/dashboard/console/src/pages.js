@@ -22,7 +22,9 @@ export class PagedSection {
     // Shows the first page, or that after a place.
     show(after = '') {
         return this.section.load(async () => {
-            const { entries, next } = await this.#page(after);
+            let { entries, next } = await this.#page(after);
+            // The gateway may examine a part of the list without an entry.
+            while (!entries.length && next !== null) ({ entries, next } = await this.#page(next));
             this.first.hidden = after === '';
             const further = button(this.further);
             further.addEventListener('click', async () => {
@@ -33,7 +35,7 @@ export class PagedSection {
             return [
                 entries.length
                     ? element('ol', { class: 'entries', tabindex: -1, 'aria-label': 'Entries' }, ...entries.map(this.entryOf))
-                    : element('p', {}, next === null ? this.none : 'No entry in this part of the list.'),
+                    : element('p', {}, this.none),
                 ...next === null ? [] : [actions(further)],
             ];
         });
