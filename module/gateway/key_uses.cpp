@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kWriteInterval{1000};
 /// The uses in one call: about 100 us of Redis. A turn sends as many.
 constexpr std::size_t kMostInCall = 64;
 /// The uses that are sent in one interval. Many keys are first used at the begin of a minute: the
-/// rest of them is spread over half of it.
+/// rest of them is spread over half of it, of the most that are kept over all of it.
 constexpr std::size_t kLeastSent = 256;
 constexpr std::size_t kShareSent = 30;
 /// The uses whose masters a turn looks for.
