@@ -65,13 +65,13 @@ sub _check_round {
     my @grants = grep { $_->{status} == 200 && $_->{cost} } @requests;
     my $granted = sum0(map { units($_) } @grants);
     my @unknown = grep { !$_->{status} } @requests;
-    my @faults = $model->faults($round->{begin} - 10, $round->{end});
+    my @faults = $model->faults($round->{begin}, $round->{end});    # all settled after those before
     my @unsettled = grep { _may_be_unsettled($model, $_, @faults) } @grants;
     my $what = sprintf 'round %d, %s in %s: %d units were granted, Redis counted %d', $round->{number}, $id, $table, $granted, $now - $before;
     my $most = $before + $granted + sum0((map { most($_) } @unknown), map { most($_) - units($_) } @unsettled) + _counted_only($model, $id, $table, \@faults, \@requests);
     return evidence("$what; at most " . ($most - $before) . ' can be', map { "fault $_->{kind} at node $_->{node}, $_->{begin}..$_->{end}" } @faults) if $now > $most;
     # Redis has lost counts: leases from before are given back to the new ones.
-    return if $model->faults($round->{begin} - 10, $round->{end}, 'loss');
+    return if $model->faults($round->{begin}, $round->{end}, 'loss');
     my @lost = grep { my $grant = $_; $grant->{verdict} eq 'degraded' && grep { $_->{node} == $grant->{node} && $_->{end} + 1 >= $grant->{begin} } grep { $_->{kind} =~ /^(?:kill_node|resize_zone|move_address)$/ } @faults } @grants;
     my %is_lost = map { $_ => 1 } @lost;
     my $least = $before + $granted - sum0((map { units($_) } @lost), map { units($_) - least($_) } grep { !$is_lost{$_} } @unsettled);

@@ -10,8 +10,9 @@ use Verify::Model qw(evidence most);
 
 # A client gives up after 15 s.
 my $longest = 15;
-# A node returns a place that was not used for a second, and looks twice a second.
-my $returned = 2;
+# A node returns a place that was not used for a second, and looks twice a second. Those of a killed node are kept for
+# ten seconds.
+my ($returned, $kept) = (2, 10.5);
 
 sub check {
     my ($history) = @_;
@@ -81,13 +82,15 @@ sub _check_refusals {
         }
         my $near = 0;    # of the requests, the first one that may have lasted until this one
         for my $request (grep { $_->{status} == 429 && ($_->{code} // '') =~ /^(?:rate_limit_exceeded|too_many_in_flight)$/ } @requests) {
-            next if $model->faults($request->{begin} - 40, $request->{end}) || $model->stalled($request->{begin} - 2, $request->{end}) > 0.3;
+            next if $model->stalled($request->{begin} - 2, $request->{end}) > 0.3;
             if ($request->{code} eq 'too_many_in_flight') {
+                next if $model->faults($request->{begin} - $kept, $request->{end});
                 ++$near while $requests[$near]{begin} < $request->{begin} - $longest - $returned;
                 push @violations, _check_places($model, $request, \@requests, $near);
                 next;
             }
-            push @violations, _check_room($model, \%possible, $request), _check_retry($model, $request);
+            push @violations, _check_room($model, \%possible, $request);
+            push @violations, _check_retry($model, $request) unless $model->faults($request->{begin}, $request->{end});
         }
     }
     return @violations;
@@ -105,6 +108,12 @@ sub _check_places {
     return evidence("refused while places are free: $limit requests may be in flight", @others, $request);
 }
 
+# Whether Redis may have counted units that nobody was granted, since a time of Redis's clock.
+sub _may_have_lost_units {
+    my ($model, $request, $since) = @_;
+    return scalar $model->faults($request->{begin} - ($request->{redis_time}[1] - $since), $request->{end});
+}
+
 # With leases, nodes hold a part of what remains.
 sub _check_room {
     my ($model, $possible, $request) = @_;
@@ -112,12 +121,14 @@ sub _check_room {
     for my $table ($model->tables($request)) {
         my $counter = $model->counter($table, $request);
         if (my $bucket = $model->bucket($request->{id}, $table)) {
+            return if _may_have_lost_units($model, $request, ($model->decided($request))[0] - 4 * $bucket->{burst} / $bucket->{rate});
             my $left = _left_in_bucket($model, $bucket, $possible->{$counter}{bucket}, $request);
             return if $left < $request->{cost};
             push @windows, sprintf '%s, bucket of %d: at least %.1f tokens were left', $counter, $bucket->{burst}, $left;
         }
         for my $rate ($model->limits($request->{id}, $table, $request->{begin} - 1, $request->{end})) {
             my ($first, $last) = $model->windows($rate, $request);
+            return if _may_have_lost_units($model, $request, _begin_of($rate, $first));
             my $held = $model->held($table, $model->owner($table, $request->{id}), $rate->{least});
             for my $window ($first .. $last) {
                 my $in = $possible->{$counter}{ $rate->{period} };
@@ -131,6 +142,13 @@ sub _check_room {
         }
     }
     return evidence('refused while the quota has room', @windows, $request);
+}
+
+# When the units of a window may have been counted first. A month is so long that faults before it are never known.
+sub _begin_of {
+    my ($rate, $window) = @_;
+    return 0 if $rate->{period} eq 'month';
+    return $rate->{period} * ($rate->{sliding} ? $window - 1 : $window);
 }
 
 # The tokens that are certainly left: each request that may have been granted took them as late as possible.
