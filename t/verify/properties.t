@@ -375,6 +375,9 @@ subtest 'no wrong refusal' => sub {
     right('429 after the limit', [requests([0.1, 0.2, 0.3]), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
     wrong('429 while there is room', qr/refused while the quota has room/, [requests([0.1, 0.2]), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
     wrong('... with a full zone', qr/refused while the quota has room/, [requests([0.1, 0.2]), requests([0.4], status => 429, reset => $zero + 2, retry => 2), fault(fill_zone => 0, 1)]);
+    my @room = (requests([0.1, 0.2]), requests([0.4], status => 429, reset => $zero + 2, retry => 2));
+    wrong('... in a window that has begun after a fault', qr/refused while the quota has room/, [@room, fault(kill_node => -8, -6)]);
+    right('... a little after it', [@room, fault(kill_node => -8, -4)]);
     right('429 while an answer is missing', [requests([0.1, 0.2]), requests([0.3], status => 0), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
     right('429 for a higher cost', [requests([0.1, 0.2]), requests([0.4], status => 429, cost => 2, reset => $zero + 2, retry => 2)]);
     my @many = requests([map { $_ / 100 } 1 .. 13], loc => 'a');
@@ -404,6 +407,7 @@ subtest 'no wrong refusal' => sub {
     wrong('places are free', qr/refused while places are free: 3 requests/, [@three[0, 1], $full->(0.4)]);
     wrong('... long after the end of the others', qr/refused while places are free/, [@three, $full->(3.5)]);
     right('... in a fault', [$full->(0.4), fault(kill_node => 0.2, 0.3)]);
+    wrong('... long after it', qr/refused while places are free/, [$full->(0.4), fault(kill_node => -17, -16)]);
     wrong('an alert', qr/node 1: \[alert\]/, [[complaint => node => 1, line => '[alert] worker exited on signal 11']]);
     my $fds = sub { [resources => at => $_[0], node => 0, fds => $_[1], rss => 9000] };
     right('descriptors', [$fds->(0, 10), $fds->(1, 40), $fds->(2, 41)]);
@@ -519,6 +523,7 @@ subtest 'notices' => sub {
     right('never after a failover', [@four, fault(fail_over => 4, 6)], %levels);
     wrong('... long before it', qr/is not noticed/, [@four, fault(fail_over => 40, 42)], %levels);
     right('the clock of Redis steps', [@four, fault(step_clock => 0.2, 0.2, step => 3)], %levels);
+    right('... back, soon after', [@four[0 .. 2], $notice->(80), fault(step_clock => 1.2, 1.2, step => -3)], %levels);
     my @leased = requests([map { $_ / 10 } 1 .. 4], loc => 'b');
     right('leases reach the level', [@leased, $notice->(80, table => 'api')], %levels);
     wrong('... which they cannot', qr/k in api, 8 per 2: 80% of window \d+ is noticed, after at most 6 units/, [@leased[0 .. 2], $notice->(80, table => 'api')], %levels);

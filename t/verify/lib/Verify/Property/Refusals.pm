@@ -14,6 +14,9 @@ my $longest = 15;
 # ten seconds.
 my ($returned, $kept) = (2, 10.5);
 
+# How many 429 of quotas were judged by the units that were left, in all checks of this process.
+our $judged = 0;
+
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
@@ -123,7 +126,7 @@ sub _check_room {
         if (my $bucket = $model->bucket($request->{id}, $table)) {
             return if _may_have_lost_units($model, $request, ($model->decided($request))[0] - 4 * $bucket->{burst} / $bucket->{rate});
             my $left = _left_in_bucket($model, $bucket, $possible->{$counter}{bucket}, $request);
-            return if $left < $request->{cost};
+            if ($left < $request->{cost}) { ++$judged; return }
             push @windows, sprintf '%s, bucket of %d: at least %.1f tokens were left', $counter, $bucket->{burst}, $left;
         }
         for my $rate ($model->limits($request->{id}, $table, $request->{begin} - 1, $request->{end})) {
@@ -136,11 +139,12 @@ sub _check_room {
                 my $before = $rate->{sliding} ? sum0(map { $_->{most} } @{ $in->{ $window - 1 } // [] }) : 0;
                 # The share of the window before, and its rounding.
                 $before = 1 + $before * (1 - max(0, $request->{redis_time}[0] / $rate->{period} - $window)) if $before;
-                return if $units + $before + $held + $request->{cost} > $rate->{least};
+                if ($units + $before + $held + $request->{cost} > $rate->{least}) { ++$judged; return }
                 push @windows, sprintf '%s, window of %s: at most %.1f of %d units were used', $counter, $rate->{period}, $units + $before, $rate->{least};
             }
         }
     }
+    ++$judged;
     return evidence('refused while the quota has room', @windows, $request);
 }
 
