@@ -362,12 +362,14 @@ subtest 'no wrong refusal' => sub {
     wrong('a 5xx', qr/status 502/, [requests([0.1], status => 502)]);
     wrong('503 without an outage', qr/503 without an outage/, [requests([0.1], status => 503)]);
     right('503 in an outage', [requests([0.1], status => 503), fault(kill_redis => 0, 1)]);
-    my @idle = [req => begin => 0, end => 0.35, id => '-', sends => 'nothing', status => 401];
-    right('... on a machine that stood still', [requests([0.1], status => 503), @idle]);
-    wrong('... long before', qr/503 without an outage/, [requests([6], status => 503), @idle]);
+    my @late = [req => begin => 0, end => 0.35, id => '-', sends => 'nothing', status => 401];
     my $waits = sub { return map { [stall => of => 'process 7', at => $_, end => $_ + 0.1] } @_ };
     right('... whose processes waited for a processor', [requests([1], status => 503), $waits->(0.1, 0.3, 0.5)]);
     wrong('... seldom', qr/503 without an outage/, [requests([3], status => 503), $waits->(0.1, 1, 2)]);
+    wrong('a late answer that needs no Redis', qr/a late answer that needs no Redis/, [@late]);
+    wrong('... in an outage', qr/a late answer/, [@late, fault(stop_redis => 0, 1)]);
+    right('... whose node waited for a processor', [@late, $waits->(0.1)]);
+    right('... or was killed', [@late, fault(kill_node => 0.1, 0.2)]);
     wrong('503 with a full zone', qr/503 without an outage/, [requests([0.1], status => 503), fault(fill_zone => 0, 1)]);
     wrong('503 without Retry-After', qr/without its fields/, [requests([0.1], status => 503, retry => ''), fault(kill_redis => 0, 1)]);
     wrong('503 in the outage of another node', qr/503 without an outage/, [requests([0.1], status => 503, node => 1), fault(hold => 0, 1)]);

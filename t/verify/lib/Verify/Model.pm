@@ -65,13 +65,11 @@ sub new {
     return $self;
 }
 
-# Times in which a part of the machine stood still, without overlaps: the run, Redis, or a node, which answers a request
-# late although it needs no Redis for it.
+# Times in which a part of the machine stood still, without overlaps.
 sub _stalls {
     my ($history) = @_;
-    my @late = grep { ($_->{sends} // '') =~ /^(?:nothing|wrong)$/ && $_->{status} && $_->{end} - $_->{begin} > 0.1 } $history->requests('-');
     my @stalls;
-    for my $stall (sort { $a->{at} <=> $b->{at} } $history->of('stall'), map { { at => $_->{begin}, end => $_->{end} } } @late) {
+    for my $stall (sort { $a->{at} <=> $b->{at} } $history->of('stall')) {
         if (@stalls && $stall->{at} <= $stalls[-1]{end}) { $stalls[-1]{end} = max($stalls[-1]{end}, $stall->{end}) }
         else                                             { push @stalls, { at => $stall->{at}, end => $stall->{end} } }
     }

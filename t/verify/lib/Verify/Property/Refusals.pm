@@ -1,7 +1,8 @@
 package Verify::Property::Refusals;
 
 # No wrong refusal: no 401 or 403 for a good key, no 5xx but 503 `service_unavailable` in an outage, no 429 while the quota
-# certainly has room, no Retry-After that is too early; no crash, no alert; descriptors and memory do not grow.
+# certainly has room, no Retry-After that is too early; no late answer of a request that needs no Redis; no crash, no
+# alert; descriptors and memory do not grow.
 
 use strict;
 use warnings;
@@ -14,13 +15,16 @@ my $longest = 15;
 # ten seconds.
 my ($returned, $kept) = (2, 10.5);
 
+# Seconds. A worker that waits for Redis would need `timeout`.
+my $prompt = 0.25;
+
 # How many 429 of quotas were judged by the units that were left, in all checks of this process.
 our $judged = 0;
 
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
-    return (_check_answers($model), _check_refusals($model), _check_processes($model));
+    return (_check_answers($model), _check_promptness($model), _check_refusals($model), _check_processes($model));
 }
 
 sub _check_answers {
@@ -50,6 +54,16 @@ sub _check_answers {
         }
     }
     return @violations;
+}
+
+# A worker answers a request without a valid key at once, whatever Redis does, unless it is killed.
+sub _check_promptness {
+    my ($model) = @_;
+    return map { evidence('a late answer that needs no Redis', $_) } grep {
+        ($_->{sends} // '') =~ /^(?:nothing|wrong)$/ && $_->{status}
+            && $_->{end} - $_->{begin} - $model->stalled($_->{begin}, $_->{end}) > $prompt
+            && !$model->faults_of($_->{node}, $_->{begin}, $_->{end}, 'node')
+    } $model->history->requests('-');
 }
 
 # Whether a key was certainly valid: its issue or its last enabling was acknowledged before the request, and nothing else
