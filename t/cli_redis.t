@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Command;
+use FakeRedis qw(pause);
 use IO::Socket::INET;
 use RedisServer;
 use Test::More;
@@ -119,6 +120,29 @@ for my $case (
     like $result->{err}, qr/\Atollgate: [ -~]+\n\z/, '… with one line';
     cmp_ok time - $start, '<', 20, '… without waiting for the end of the connection';
     like $result->{err}, qr/: no reply in time$/, '… that says so' if $then eq 'wait';
+}
+
+# The reply with the plan tables comes half a second after the command has stopped waiting for it.
+{
+    my $own = RedisServer->start;
+    my $is_late = 0;
+    my $late = FakeRedis->start(
+        redis  => $own->address,
+        faults => {
+            late => {
+                reply => sub {
+                    my ($bytes, $command) = @_;
+                    return "@$command" eq 'HGETALL plans' && !$is_late++ ? (pause(5.5), $bytes) : $bytes;
+                }
+            }
+        },
+    );
+    $late->fault('late');
+    my $result = run($late->address, qw(key issue --plan p --id x));
+    is $result->{status}, 0, 'a late reply to a call that may fail: status 0' or diag $result->{err};
+    like $result->{err}, qr/^tollgate: .*the plan cannot be checked: .*no reply in time$/m, '… with a warning';
+    like $result->{out}, qr/^tg_\w{38}$/m, '… and it is not taken for the reply to the next one';
+    is $own->cmd('SCARD', 'id:{x}'), 1, '… whose key is in Redis';
 }
 
 done_testing;

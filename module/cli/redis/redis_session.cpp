@@ -74,26 +74,46 @@ redis::Command eval(std::string name, const std::string& script,
 
 void RedisSession::reconnect() {
     used_.clear();
+    is_in_step_ = false;  // Until this succeeds, the connections are the old ones.
     has_moved_ = masters_->reconnect() || has_moved_;
+    is_in_step_ = true;
+}
+
+/// Calls a function that sends commands and receives all replies. If an earlier one has failed, its
+/// replies may still come, and would be taken for the replies to these commands: replaces the
+/// connections before. What the old ones were used for is then not confirmed.
+template <typename Ask>
+auto RedisSession::exchange(const Ask& ask) {
+    if (!is_in_step_) {
+        has_moved_ = has_moved_ || !used_.empty();
+        reconnect();
+    }
+    is_in_step_ = false;
+    auto result = ask();
+    is_in_step_ = true;
+    return result;
 }
 
 /// Sends the command until a server executes it or the error is the answer.
 redis::Value RedisSession::send(std::optional<std::string_view> key, const redis::Command& command,
                                 Use use) {
-    redis::CallRetries retries(Clock::now() + kSearchTime);
-    Route route = masters_->route(key);
-    while (true) {
-        auto reply = send_over(route, command);
-        const auto next =
-            reply.is_error() ? masters_->next_route(route, key, reply.text, retries) : std::nullopt;
-        if (!next) {
-            if (use == Use::kNoted) {
-                note_use(route, key);
+    return exchange([&] {
+        redis::CallRetries retries(Clock::now() + kSearchTime);
+        Route route = masters_->route(key);
+        while (true) {
+            auto reply = send_over(route, command);
+            const auto next = reply.is_error()
+                                  ? masters_->next_route(route, key, reply.text, retries)
+                                  : std::nullopt;
+            if (!next) {
+                if (use == Use::kNoted) {
+                    note_use(route, key);
+                }
+                return reply;
             }
-            return reply;
+            route = *next;
         }
-        route = *next;
-    }
+    });
 }
 
 /// Also for a command that only reads: an operation depends on what it has read. After ASKING, the
@@ -153,30 +173,38 @@ std::vector<std::vector<redis::Value>> RedisSession::call(
 /// error is a reply.
 std::vector<redis::Value> RedisSession::answers_to(std::span<const redis::Command> commands) {
     const auto first = first_key(commands);
-    std::map<RedisConnection*, std::vector<std::size_t>> sent;
+    const auto key_for = [&](const redis::Command& command) {
+        const auto key = key_of(command);
+        return key ? key : first;
+    };
     std::vector<Route> routes;
     routes.reserve(commands.size());
-    for (std::size_t i = 0; i < commands.size(); ++i) {
-        const auto key = key_of(commands[i]);
-        const auto route = masters_->route(key ? key : first);
-        route.master->append(commands[i]);
-        sent[route.master].push_back(i);
-        routes.push_back(route);
-    }
-    std::vector<redis::Value> replies(commands.size());
-    for (const auto& [master, indexes] : sent) {
-        for (const auto i : indexes) {
-            replies[i] = redis::copy_of(*master->receive());
+    auto replies = exchange([&] {
+        // A route may need the slot map, which is read over one of these connections: no command
+        // is appended before all routes are known.
+        for (const auto& command : commands) {
+            routes.push_back(masters_->route(key_for(command)));
         }
-    }
+        std::map<RedisConnection*, std::vector<std::size_t>> sent;
+        for (std::size_t i = 0; i < commands.size(); ++i) {
+            routes[i].master->append(commands[i]);
+            sent[routes[i].master].push_back(i);
+        }
+        std::vector<redis::Value> received(commands.size());
+        for (const auto& [master, indexes] : sent) {
+            for (const auto i : indexes) {
+                received[i] = redis::copy_of(*master->receive());
+            }
+        }
+        return received;
+    });
     for (std::size_t i = 0; i < commands.size(); ++i) {
         // A part of the keys may have moved.
         if (replies[i].is_error() &&
             redis::error_action(replies[i].text) != redis::ErrorAction::kNone) {
             replies[i] = send(key_of(commands[i]), commands[i]);
         } else {
-            const auto key = key_of(commands[i]);
-            note_use(routes[i], key ? key : first);
+            note_use(routes[i], key_for(commands[i]));
         }
     }
     return replies;
@@ -184,8 +212,7 @@ std::vector<redis::Value> RedisSession::answers_to(std::span<const redis::Comman
 
 std::optional<std::int64_t> RedisSession::key_count() {
     std::int64_t keys = 0;
-    for (auto* const master : masters_->all()) {
-        const auto size = master->ask({"DBSIZE"});
+    for (const auto& [address, size] : ask_masters({"DBSIZE"})) {
         if (size.is_error()) {
             return std::nullopt;
         }
@@ -195,11 +222,13 @@ std::optional<std::int64_t> RedisSession::key_count() {
 }
 
 std::map<std::string, redis::Value> RedisSession::ask_masters(const redis::Command& command) {
-    std::map<std::string, redis::Value> replies;
-    for (auto* const master : masters_->all()) {
-        replies.emplace(address_of(master), master->ask(command));
-    }
-    return replies;
+    return exchange([&] {
+        std::map<std::string, redis::Value> replies;
+        for (auto* const master : masters_->all()) {
+            replies.emplace(address_of(master), master->ask(command));
+        }
+        return replies;
+    });
 }
 
 std::map<std::string, std::string> RedisSession::info() {
@@ -214,17 +243,20 @@ std::map<std::string, std::string> RedisSession::info() {
 
 std::vector<std::string> RedisSession::scan(ScanPosition& position, const std::string& pattern,
                                             std::size_t count) {
-    const auto masters = masters_->all();
-    auto master = std::ranges::find(masters, position.master, address_of);
-    if (master == masters.end()) {
-        // The first call, or the master has left the cluster: begin with the first one.
-        master = masters.begin();
-        position = {};
-    }
-    const auto reply =
-        (*master)->ask({"SCAN", position.cursor, "MATCH", pattern, "COUNT", std::to_string(count)});
+    const auto reply = exchange([&] {
+        const auto masters = masters_->all();
+        auto master = std::ranges::find(masters, position.master, address_of);
+        if (master == masters.end()) {
+            // The first call, or the master has left the cluster: begin with the first one.
+            master = masters.begin();
+            position = {};
+        }
+        position.master = address_of(*master);
+        return (*master)->ask(
+            {"SCAN", position.cursor, "MATCH", pattern, "COUNT", std::to_string(count)});
+    });
     require_success(reply);
-    position = {.master = address_of(*master), .cursor = reply.elements.at(0).text};
+    position.cursor = reply.elements.at(0).text;
     if (position.cursor == "0") {
         position = next_master(position);
     }

@@ -21,8 +21,8 @@ namespace tollgate::cli {
 /// server executed (MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING) is sent again to the right master
 /// of a cluster for up to kSearchTime. All functions throw Failure with ExitStatus::kRedis if a
 /// connection fails, if a server does not reply within 5 seconds, or if the reply is an error. It
-/// is then unknown whether the command was executed. The functions of Database block: every task
-/// runs to its end when it is started.
+/// is then unknown whether the command was executed, and the next call replaces the connections.
+/// The functions of Database block: every task runs to its end when it is started.
 class RedisSession final : public management::Database {
   public:
     /// Connects to the deployment of the URL, whose passwords are known.
@@ -87,6 +87,8 @@ class RedisSession final : public management::Database {
 
   private:
     enum class Use { kNoted, kNotNoted };
+    template <typename Ask>
+    auto exchange(const Ask& ask);
     redis::Value send(std::optional<std::string_view> key, const redis::Command& command,
                       Use use = Use::kNoted);
     std::vector<management::Replies> execute_all(
@@ -101,6 +103,7 @@ class RedisSession final : public management::Database {
     redis::Keys keys_;
     SlotsByMaster used_;      ///< since the last acknowledgement that confirmed all
     bool has_moved_ = false;  ///< to another master, since the last acknowledgement
+    bool is_in_step_ = true;  ///< no reply to an earlier call is outstanding
 };
 
 /// Escapes the special characters of a glob pattern of Redis (SCAN … MATCH).
