@@ -89,7 +89,7 @@ std::string request_name(const std::optional<std::string>& request_id,
     constexpr std::size_t kTraceBegin = 3;  // after the version and `-`
     constexpr std::size_t kTraceId = 32;
     const auto is_printable = [](char c) { return c > ' ' && c <= '~'; };
-    if (request_id && request_id->size() <= kLongest &&
+    if (request_id && !request_id->empty() && request_id->size() <= kLongest &&
         std::ranges::all_of(*request_id, is_printable)) {
         return *request_id;
     }

@@ -37,7 +37,7 @@ struct AdminRequest {
 
 /// The name that the caller, or a proxy, has given to a request, for the audit: the field
 /// `X-Request-Id` or, without it, the trace-id of `traceparent` (W3C Trace Context). Empty if there
-/// is none. A field that is longer than 128 characters or has others than printable ASCII
+/// is none. A field that is empty, longer than 128 characters, or has others than printable ASCII
 /// characters counts as none.
 std::string request_name(const std::optional<std::string>& request_id,
                          const std::optional<std::string>& traceparent);

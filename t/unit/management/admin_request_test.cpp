@@ -138,8 +138,9 @@ TEST(RequestName, IsThatOfTheCallerOrTheTrace) {
     EXPECT_EQ(request_name(std::nullopt, parent), trace);
     EXPECT_EQ(request_name(std::nullopt, std::nullopt), "");
     EXPECT_EQ(request_name(std::string(128, 'x'), std::nullopt), std::string(128, 'x'));
-    for (const auto& id : {std::string(129, 'x'), std::string("a b"), std::string("a\n")}) {
-        EXPECT_EQ(request_name(id, parent), trace);
+    for (const auto& id :
+         {std::string(), std::string(129, 'x'), std::string("a b"), std::string("a\n")}) {
+        EXPECT_EQ(request_name(id, parent), trace) << id;
     }
     for (const auto& none : {std::string(), "00-" + trace, "00-" + std::string(32, '0') + "-1",
                              "00-" + std::string(32, 'G') + "-1"}) {
