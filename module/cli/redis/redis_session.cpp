@@ -50,13 +50,18 @@ std::optional<std::string_view> key_of(const redis::Command& command) {
     return command.at(other == kOthers.end() ? 1 : other->second);
 }
 
-std::optional<std::string_view> first_key(std::span<const redis::Command> commands) {
-    for (const auto& command : commands) {
-        if (const auto key = key_of(command)) {
-            return key;
+/// The keys by which commands are sent. A command without a key goes to the master of the first
+/// key.
+std::vector<std::optional<std::string_view>> keys_of(std::span<const redis::Command> commands) {
+    std::vector<std::optional<std::string_view>> keys(commands.size());
+    std::ranges::transform(commands, keys.begin(), key_of);
+    const auto first = std::ranges::find_if(keys, [](const auto& key) { return key.has_value(); });
+    for (auto& key : keys) {
+        if (!key && first != keys.end()) {
+            key = *first;
         }
     }
-    return std::nullopt;
+    return keys;
 }
 
 /// The command that calls a script. The token, which identifies a reply in a pipeline with others,
@@ -172,18 +177,14 @@ std::vector<std::vector<redis::Value>> RedisSession::call(
 /// Sends all commands, one pipeline for each master, and returns the replies in their order. An
 /// error is a reply.
 std::vector<redis::Value> RedisSession::answers_to(std::span<const redis::Command> commands) {
-    const auto first = first_key(commands);
-    const auto key_for = [&](const redis::Command& command) {
-        const auto key = key_of(command);
-        return key ? key : first;
-    };
+    const auto keys = keys_of(commands);
     std::vector<Route> routes;
-    routes.reserve(commands.size());
+    routes.reserve(keys.size());
     auto replies = exchange([&] {
         // A route may need the slot map, which is read over one of these connections: no command
         // is appended before all routes are known.
-        for (const auto& command : commands) {
-            routes.push_back(masters_->route(key_for(command)));
+        for (const auto& key : keys) {
+            routes.push_back(masters_->route(key));
         }
         std::map<RedisConnection*, std::vector<std::size_t>> sent;
         for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -202,9 +203,9 @@ std::vector<redis::Value> RedisSession::answers_to(std::span<const redis::Comman
         // A part of the keys may have moved.
         if (replies[i].is_error() &&
             redis::error_action(replies[i].text) != redis::ErrorAction::kNone) {
-            replies[i] = send(key_of(commands[i]), commands[i]);
+            replies[i] = send(keys[i], commands[i]);
         } else {
-            note_use(routes[i], key_for(commands[i]));
+            note_use(routes[i], keys[i]);
         }
     }
     return replies;
