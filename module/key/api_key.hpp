@@ -21,11 +21,11 @@ std::string base62(std::span<const unsigned char, kKeyEntropy> bytes, std::size_
 /// The prefix of issued keys that have no other one.
 inline constexpr std::string_view kKeyPrefix = "tg";
 
-/// The longest prefix, in bytes.
 /// The last four characters of a key: people recognize it by them. Empty for a key of less than 20
 /// characters, of which they would tell too much.
 std::string key_hint(std::string_view key);
 
+/// The longest prefix, in bytes.
 inline constexpr std::size_t kLongestKeyPrefix = 32;
 
 /// Whether the text may be the prefix of issued keys: 1 to 32 lower-case letters, digits and `_`, a

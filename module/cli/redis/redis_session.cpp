@@ -31,11 +31,10 @@ redis::Value send_over(const Route& route, const redis::Command& command) {
     return redis::copy_of(*route.master->receive());
 }
 
-/// The key of a command: its first argument, or of EVAL and EVALSHA the first key. Empty for the
-/// commands without a key that this program sends, such as TIME and SCAN.
+/// The key of a command: its first argument, or of EVAL and EVALSHA the first key. Empty for a
+/// command without a key: one of a single word, such as TIME, and one of kWithoutKey.
 std::optional<std::string_view> key_of(const redis::Command& command) {
-    constexpr std::array<std::string_view, 6> kWithoutKey{"DBSIZE", "PUBLISH", "ROLE",
-                                                          "SCAN",   "TIME",    "WAIT"};
+    constexpr std::array<std::string_view, 2> kWithoutKey{"PUBLISH", "WAIT"};
     const std::string_view name = command.front();
     if (command.size() < 2 || std::ranges::find(kWithoutKey, name) != kWithoutKey.end()) {
         return std::nullopt;
