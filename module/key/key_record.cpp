@@ -5,8 +5,7 @@
 namespace tollgate {
 
 bool is_valid_key_id(std::string_view id) {
-    constexpr std::size_t kLongest = 64;
-    return !id.empty() && id.size() <= kLongest && std::ranges::all_of(id, [](char c) {
+    return !id.empty() && id.size() <= kLongestId && std::ranges::all_of(id, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '_' || c == '-' || c == '.';
     });
@@ -21,8 +20,7 @@ bool is_valid_name(std::string_view name) {
 }
 
 bool is_valid_key_name(std::string_view name) {
-    constexpr std::size_t kLongest = 256;
-    return name.size() <= kLongest && std::ranges::none_of(name, [](char c) {
+    return name.size() <= kLongestKeyName && std::ranges::none_of(name, [](char c) {
                const auto byte = static_cast<unsigned char>(c);
                return byte < 0x20 || byte == 0x7f;
            });

@@ -9,6 +9,7 @@
 
 #include "module/key/address_blocks.hpp"
 #include "module/key/api_key.hpp"
+#include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
 
 namespace tollgate {
@@ -46,9 +47,15 @@ struct KeyRecord {
 inline constexpr std::array kDetails{&KeyRecord::name, &KeyRecord::scopes, &KeyRecord::meta,
                                      &KeyRecord::from, &KeyRecord::prefix};
 
+/// The longest id, and the longest name of a plan or a plan table, in bytes.
+inline constexpr std::size_t kLongestId = 64;
+
+/// The longest name of a key, in bytes.
+inline constexpr std::size_t kLongestKeyName = 256;
+
 /// The longest details of a record together, in bytes.
 inline constexpr std::size_t kLongestDetails =
-    256 + kLongestScopes + 512 + kLongestAddressBlocks + kLongestKeyPrefix;
+    kLongestKeyName + kLongestScopes + kLongestMeta + kLongestAddressBlocks + kLongestKeyPrefix;
 
 /// Whether the text is an id: 1 to 64 letters, digits, `_`, `-` and `.`. Ids are part of Redis
 /// keys, inside a `{…}` hash tag, and of log lines.

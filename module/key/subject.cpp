@@ -21,7 +21,7 @@ SubjectText::SubjectText(const Subject& subject) {
     char* to = text_.data();
     for (const std::string_view part : {subject.id, subject.plan}) {
         *to++ = '\0';
-        to = std::ranges::copy(part.substr(0, kLongest), to).out;
+        to = std::ranges::copy(part.substr(0, kLongestId), to).out;
     }
     size_ = static_cast<std::size_t>(to - text_.data());
 }

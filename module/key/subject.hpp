@@ -29,8 +29,7 @@ class SubjectText {
     std::string_view view() const { return {text_.data(), size_}; }
 
   private:
-    static constexpr std::size_t kLongest = 64;
-    std::array<char, 2 * kLongest + 2> text_{};
+    std::array<char, 2 * kLongestId + 2> text_{};
     std::size_t size_ = 0;
 };
 

@@ -312,8 +312,9 @@ void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
     const std::string plan = plan_text(record);
     const std::string details = details_of(record);
     const std::size_t head = record.id.size() + plan.size() + record.limits.size();
-    const bool is_short = record.id.size() <= kLargestId && record.plan.size() <= kLargestPlan &&
-                          record.group.size() <= kLargestId && head <= kLargeText &&
+    static_assert(kLargestDetails < 1U << kDetailsBits);
+    const bool is_short = record.id.size() <= kLongestId && record.plan.size() <= kLongestId &&
+                          record.group.size() <= kLongestId && head <= kLargeText &&
                           record.limits.size() <= kLargestLimits &&
                           details.size() <= kLargestDetails;
     unknown_.remove(key);

@@ -114,6 +114,9 @@ class KeyCache {
         }
     };
 
+    /// Of the length of the details.
+    static constexpr unsigned kDetailsBits = 11;
+
     /// A record, or a part of one that continues it. The text of a record is its id, plan and
     /// group, limits and details, one after the other: see plan_text and details_of.
     template <std::size_t kText>
@@ -146,7 +149,7 @@ class KeyCache {
         std::uint64_t plan_length : 8;  ///< with the group
         std::uint64_t active : 1;
         std::uint64_t continues : 1;
-        std::uint64_t details_length : 11;
+        std::uint64_t details_length : kDetailsBits;
         std::array<char, kText> text{};
     };
 
@@ -177,10 +180,8 @@ class KeyCache {
 
     // An issued id takes 16 bytes, a UUID 36.
     static constexpr std::size_t kSmallText = 56;
-    static constexpr std::size_t kLargestId = 64;
-    static constexpr std::size_t kLargestPlan = 64;
     static constexpr std::size_t kLargestLimits = 128;
-    static constexpr std::size_t kLargeText = kLargestId + kLargestPlan + kLargestLimits;
+    static constexpr std::size_t kLargeText = 2 * kLongestId + kLargestLimits;
 
   public:
     // For divide_stripe.

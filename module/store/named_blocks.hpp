@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "module/key/key_record.hpp"
+
 namespace tollgate {
 
 /// The size of a cache line, in bytes. A line that several processors write moves between them.
@@ -21,7 +23,7 @@ class NamedBlocks {
   public:
     /// The maximum length of names with a block of their own, in bytes.
     static constexpr std::size_t kLongestFirst = 128;
-    static constexpr std::size_t kLongestSecond = 64;
+    static constexpr std::size_t kLongestSecond = kLongestId;
 
     struct alignas(kCacheLine) Block {
         std::uint16_t first_length;
