@@ -10,7 +10,6 @@ namespace tollgate {
 
 namespace {
 
-constexpr std::int64_t kMostRequests = 1'000'000'000'000;
 constexpr std::string_view kBurst = "burst=";
 
 /// Makes a bucket of the last rate.

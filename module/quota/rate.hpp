@@ -14,7 +14,7 @@ namespace tollgate {
 /// A number of requests in each window of a period; or a token bucket that gets this number of
 /// tokens in each period (see bucket.hpp).
 struct Rate {
-    std::int64_t requests;  ///< 1 to 10^12, or kNoLimit
+    std::int64_t requests;  ///< 1 to kMostRequests, or kNoLimit
     Period period;
     std::int64_t burst = 0;  ///< the tokens of a full bucket, at most most_burst(); 0: a window
 
@@ -23,6 +23,9 @@ struct Rate {
     std::int64_t limit() const { return is_bucket() ? burst : requests; }
     bool operator==(const Rate&) const = default;
 };
+
+/// The most requests of a rate, and the largest cost of a request.
+constexpr std::int64_t kMostRequests = 1'000'000'000'000;
 
 /// Rate::requests of a window that counts and refuses nothing. More units are never counted, and a
 /// double represents the number exactly, as in Redis's scripts.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "module/quota/rate.hpp"
 #include "module/report/verdict.hpp"
 #include "module/text/whole_number.hpp"
 
@@ -11,8 +12,6 @@ namespace tollgate::cli {
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr std::int64_t kMostCost = 1'000'000'000'000;  ///< as in tollgate_cost
 
 /// A value without its meaning "none", which nginx logs as `-`.
 std::string_view unless_dash(std::string_view value) {
@@ -341,7 +340,7 @@ std::string_view LogLineParser::interpret(LoggedRequest& request) {
                                                verdict == name_of(Verdict::kBanned);
     request.cost = 1;
     if (const auto text = unless_dash(values_[kCost]); !text.empty()) {
-        const auto cost = parse_whole_number(text, 0, kMostCost);
+        const auto cost = parse_whole_number(text, 0, kMostRequests);
         if (!cost) {
             return "invalid cost";
         }

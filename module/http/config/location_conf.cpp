@@ -11,16 +11,16 @@
 #include "module/http/endpoints/endpoints.hpp"
 #include "module/key/key_record.hpp"
 #include "module/key/scopes.hpp"
+#include "module/quota/rate.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::http {
 
 namespace {
 
-/// A cost: a whole number from 0 to 10^12, the largest limit of a rate.
+/// A cost: a whole number from 0 to kMostRequests.
 std::optional<std::int64_t> parse_cost(std::string_view text) {
-    constexpr std::int64_t kMost = 1'000'000'000'000;
-    return parse_whole_number(text, 0, kMost);
+    return parse_whole_number(text, 0, kMostRequests);
 }
 
 const std::string kNoScopes;
