@@ -1,24 +1,25 @@
 #include "module/cli/notify/notice_queue.hpp"
 
+#include <chrono>
 #include <tuple>
 #include <utility>
 
+#include "module/redis/protocol/schema.hpp"
 #include "module/redis/topology/slot_tag.hpp"
 
 namespace tollgate::cli {
 
 namespace {
 
-/// As in acquire/rare/notify.lua: the stream keeps about so many entries, for this time after the
-/// last one.
-const std::vector<std::string> kTrimmed{"MAXLEN", "~", "100000", "*"};
-constexpr const char* kKept = "604800000";
-
 redis::Command add_command(const std::string& stream, const std::vector<std::string>& fields) {
-    redis::Command command{"XADD", stream};
-    command.insert(command.end(), kTrimmed.begin(), kTrimmed.end());
+    redis::Command command{"XADD", stream, "MAXLEN", "~", std::to_string(redis::kMostNotices), "*"};
     command.insert(command.end(), fields.begin(), fields.end());
     return command;
+}
+
+redis::Command expire_command(const std::string& stream) {
+    constexpr std::chrono::milliseconds kKept = redis::kNoticesKept;
+    return {"PEXPIRE", stream, std::to_string(kKept.count())};
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ void NoticeQueue::join() {
 
 void NoticeQueue::append(const std::vector<std::string>& fields) {
     session_.run_all(
-        std::vector<redis::Command>{add_command(stream_, fields), {"PEXPIRE", stream_, kKept}});
+        std::vector<redis::Command>{add_command(stream_, fields), expire_command(stream_)});
 }
 
 std::vector<redis::Value> NoticeQueue::next(std::chrono::milliseconds time) {
@@ -162,7 +163,7 @@ bool NoticeQueue::collect() {
             filled_.pop_back();
             continue;
         }
-        copies.push_back({"PEXPIRE", stream_, kKept});
+        copies.push_back(expire_command(stream_));
         session_.run_all(copies);
         session_.run(removal);
     }

@@ -20,6 +20,7 @@
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/http_client.hpp"
+#include "module/redis/protocol/schema.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
@@ -205,7 +206,8 @@ class Delivery {
         }
         const std::string result = notice.id + " is not delivered: " + answer.text;
         if (is_too_old(notice)) {
-            warn(result + ": it is dropped, because it is older than 7 days");
+            warn(result + ": it is dropped, because it is older than " +
+                 std::to_string(redis::kNoticesKept.count()) + " days");
             queue_.remove(notice.entry);
             taken_.erase(taken);
         } else {
@@ -215,8 +217,7 @@ class Delivery {
     }
 
     static bool is_too_old(const Notice& notice) {
-        constexpr std::chrono::days kMostAge{7};
-        return std::chrono::system_clock::now() - notice.noted > kMostAge;
+        return std::chrono::system_clock::now() - notice.noted > redis::kNoticesKept;
     }
 
     RedisSession& session_;

@@ -1,4 +1,5 @@
 #include <array>
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -103,29 +104,32 @@ std::string acquire_text() {
 }  // namespace
 
 const Script& acquire_script() {
-    static const Script script =
-        make_script(acquire_text(), {{"ban_field.kStrikes", ban_field::kStrikes},
-                                     {"ban_field.kSince", ban_field::kSince},
-                                     {"ban_field.kLevel", ban_field::kLevel},
-                                     {"ban_field.kUntil", ban_field::kUntil},
-                                     {"kBanKey", kBanKey},
-                                     {"kEventsKey", kEventsKey},
-                                     {"kQuotaKey", kQuotaKey},
-                                     {"kRecallOf", kRecallOf},
-                                     {"kReportNumber", kReportNumber},
-                                     {"lease_field.kNode", lease_field::kNode},
-                                     {"lease_field.kTime", lease_field::kTime},
-                                     {"lease_field.kOfOther", lease_field::kOfOther},
-                                     {"lease_field.kRecalled", lease_field::kRecalled},
-                                     {"notice_field.kId", notice_field::kId},
-                                     {"notice_field.kLevel", notice_field::kLevel},
-                                     {"notice_field.kTable", notice_field::kTable},
-                                     {"notice_field.kValue", notice_field::kValue},
-                                     {"notice_field.kPeriod", notice_field::kPeriod},
-                                     {"notice_field.kNumber", notice_field::kNumber},
-                                     {"notice_field.kLimit", notice_field::kLimit},
-                                     {"notice_field.kUsed", notice_field::kUsed},
-                                     {"window_part.kNoticed", window_part::kNoticed}});
+    static const Script script = make_script(
+        acquire_text(),
+        {{"ban_field.kStrikes", ban_field::kStrikes},
+         {"ban_field.kSince", ban_field::kSince},
+         {"ban_field.kLevel", ban_field::kLevel},
+         {"ban_field.kUntil", ban_field::kUntil},
+         {"kBanKey", kBanKey},
+         {"kEventsKey", kEventsKey},
+         {"kMostNotices", std::to_string(kMostNotices)},
+         {"kNoticesKept", std::to_string(std::chrono::milliseconds(kNoticesKept).count())},
+         {"kQuotaKey", kQuotaKey},
+         {"kRecallOf", kRecallOf},
+         {"kReportNumber", kReportNumber},
+         {"lease_field.kNode", lease_field::kNode},
+         {"lease_field.kTime", lease_field::kTime},
+         {"lease_field.kOfOther", lease_field::kOfOther},
+         {"lease_field.kRecalled", lease_field::kRecalled},
+         {"notice_field.kId", notice_field::kId},
+         {"notice_field.kLevel", notice_field::kLevel},
+         {"notice_field.kTable", notice_field::kTable},
+         {"notice_field.kValue", notice_field::kValue},
+         {"notice_field.kPeriod", notice_field::kPeriod},
+         {"notice_field.kNumber", notice_field::kNumber},
+         {"notice_field.kLimit", notice_field::kLimit},
+         {"notice_field.kUsed", notice_field::kUsed},
+         {"window_part.kNoticed", window_part::kNoticed}});
     return script;
 }
 

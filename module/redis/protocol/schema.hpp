@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -204,6 +205,11 @@ inline constexpr std::chrono::seconds kUseLifetime = std::chrono::hours(24) * 36
 inline constexpr std::chrono::seconds kSubjectUseLifetime = std::chrono::hours(1);
 /// The field of the hash `used:{ID}` for requests with a subject.
 inline constexpr std::string_view kSubjectUse = "subject";
+
+/// About how many entries the stream `notices` keeps.
+inline constexpr std::int64_t kMostNotices = 100'000;
+/// How long the stream is kept after its last entry. An older notice is not delivered any more.
+inline constexpr std::chrono::days kNoticesKept{7};
 
 /// Fields of the hash `key:SHA256HEX`. record_fields() describes those of KeyRecord.
 namespace record_field {

@@ -14,14 +14,14 @@ local function note(name, period, number, level, limit, used, marks, now)
     local tag, id, of_table, value = name:match(kQuotaKey .. '{(.*)}([^:]*):([^:]*):?(.*)')
     id = id ~= '' and id or tag
     local stream, text = KEYS[#KEYS - 2], ('%.0f'):format(number)
-    local done = redis.pcall('XADD', stream, 'MAXLEN', '~', 100000, '*', notice_field.kId, id,
+    local done = redis.pcall('XADD', stream, 'MAXLEN', '~', kMostNotices, '*', notice_field.kId, id,
                              notice_field.kTable, of_table, notice_field.kValue, value,
                              notice_field.kPeriod, period, notice_field.kNumber, text,
                              notice_field.kLevel, level, notice_field.kLimit, limit, notice_field.kUsed, used)
     if type(done) == 'table' then
         return marks
     end
-    redis.pcall('PEXPIREAT', stream, now + 604800000)
+    redis.pcall('PEXPIREAT', stream, now + kNoticesKept)
     local kept = ('%d/%.0f'):format(level, limit)
     for of_level, of_limit in marks:gmatch('(%d+)/(%d+)') do
         if of_level + 0 > level or of_limit + 0 > limit then
