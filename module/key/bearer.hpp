@@ -17,4 +17,8 @@ std::optional<std::string_view> bearer_token(std::string_view field);
 /// Whether all of `text` is a b64token (RFC 6750 section 2.1) of at most kLongestToken bytes.
 bool is_b64token(std::string_view text);
 
+/// What such a token consists of: for messages.
+inline constexpr std::string_view kTokenRule =
+    "1 to 512 letters, digits and -._~+/, optionally followed by =";
+
 }  // namespace tollgate

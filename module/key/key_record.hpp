@@ -61,6 +61,9 @@ inline constexpr std::size_t kLongestDetails =
 /// keys, inside a `{…}` hash tag, and of log lines.
 bool is_valid_key_id(std::string_view id);
 
+/// What to do about an invalid id, and about an invalid name of a plan: for messages.
+inline constexpr std::string_view kIdRule = "use 1 to 64 letters, digits, _, - and .";
+
 /// Whether an id is `.` or `..`. A path of a URL with such a segment has another meaning (RFC
 /// 3986 section 6.2.2.3): tollgate_admin could not name the id.
 bool is_dot_segment(std::string_view id);

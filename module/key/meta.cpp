@@ -148,8 +148,8 @@ std::string write_meta(const Meta& meta) {
     json.object([&] {
         for (const auto& [name, value] : meta) {
             if (!is_valid_meta_name(name)) {
-                throw ParseError("invalid name " + in_quotes(name) +
-                                 ": use 1 to 32 lower-case letters, digits and _");
+                throw ParseError("invalid name " + in_quotes(name) + ": use " +
+                                 std::string(kMetaNameRule));
             }
             if (!is_valid_value(value)) {
                 throw ParseError("invalid value of " + in_quotes(name) +

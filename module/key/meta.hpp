@@ -19,11 +19,16 @@ using MetaValue = std::variant<bool, std::int64_t, double, std::string>;
 /// 1 to 32 lower-case letters, digits and `_`.
 using Meta = std::map<std::string, MetaValue, std::less<>>;
 
+/// The most members of a meta.
 inline constexpr std::size_t kMostMetaMembers = 16;
 /// The longest meta, in bytes of its canonical form.
 inline constexpr std::size_t kLongestMeta = 512;
 
+/// Whether the text may be a name in a meta: see Meta.
 bool is_valid_meta_name(std::string_view name);
+
+/// What such a name consists of: for messages.
+inline constexpr std::string_view kMetaNameRule = "1 to 32 lower-case letters, digits and _";
 
 /// Parses a JSON object. Throws ParseError if it is not a valid meta: see write_meta.
 Meta parse_meta(std::string_view json);

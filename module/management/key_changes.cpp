@@ -103,7 +103,7 @@ void require_valid_group(const std::string& group) {
 }
 
 std::string_view invalid_group_name(std::string_view group) {
-    return is_valid_key_id(group) ? "" : "use 1 to 64 letters, digits, _, - and .";
+    return is_valid_key_id(group) ? std::string_view() : kIdRule;
 }
 
 void require_valid_id(const std::string& id) {
@@ -111,7 +111,7 @@ void require_valid_id(const std::string& id) {
         refuse("the id is invalid because it is a key: use the id of the key");
     }
     if (!is_valid_key_id(id)) {
-        refuse("invalid id: use 1 to 64 letters, digits, _, - and .");
+        refuse("invalid id: " + std::string(kIdRule));
     }
     if (is_dot_segment(id)) {
         refuse("invalid id: a URL cannot contain it");

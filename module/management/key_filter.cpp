@@ -52,7 +52,7 @@ bool KeyFilter::matches(const KeysOfId& keys, std::chrono::sys_seconds now) cons
 
 void validate(const KeyFilter& filter) {
     if (filter.plan && !is_valid_name(*filter.plan)) {
-        refuse("plan: invalid name: use 1 to 64 letters, digits, _, - and .");
+        refuse("plan: invalid name: " + std::string(kIdRule));
     }
     if (filter.group && !invalid_group_name(*filter.group).empty()) {
         refuse("group: " + std::string(invalid_group_name(*filter.group)));

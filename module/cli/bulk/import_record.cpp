@@ -51,9 +51,8 @@ KeyRecord take_record(JsonBody& members) {
 
 std::string digest_of(const std::string& token) {
     if (!is_b64token(token) || !has_valid_checksum(token)) {
-        refuse_record(
-            "\"token\" is not a key: 1 to 512 letters, digits and -._~+/, and a right checksum if "
-            "it begins with tg_");
+        refuse_record("\"token\" is not a key: " + std::string(kTokenRule) +
+                      ", and a right checksum if it begins with tg_");
     }
     return hex(sha256(token));
 }

@@ -33,9 +33,8 @@ management::MetaChanges read_meta(const std::vector<std::string>& given) {
         const auto equals = option.find('=');
         const std::string name = option.substr(0, equals);
         if (equals == std::string::npos || !is_valid_meta_name(name)) {
-            throw Failure(ExitStatus::kUsage,
-                          "--meta: use NAME=VALUE, or none: a name has 1 to 32 lower-case letters, "
-                          "digits and _");
+            throw Failure(ExitStatus::kUsage, "--meta: use NAME=VALUE, or none: a name has " +
+                                                  std::string(kMetaNameRule));
         }
         if (!is_utf8_line(option)) {
             throw Failure(ExitStatus::kUsage, "--meta: use UTF-8 without control characters");
@@ -109,10 +108,9 @@ std::string read_api_key() {
         }
     }
     if (!is_b64token(token)) {
-        throw Failure(
-            ExitStatus::kUsage,
-            "standard input does not contain a key: a key is one line of 1 to 512 letters, digits "
-            "and -._~+/, optionally followed by =");
+        throw Failure(ExitStatus::kUsage,
+                      "standard input does not contain a key: a key is one line of " +
+                          std::string(kTokenRule));
     }
     if (!has_valid_checksum(token)) {
         throw Failure(

@@ -5,6 +5,7 @@
 
 #include "module/key/bearer.hpp"
 #include "module/key/digest.hpp"
+#include "module/key/meta.hpp"
 #include "module/management/groups.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/redis/protocol/redis_time.hpp"
@@ -63,7 +64,7 @@ MetaChanges meta_of(const JsonBody::Object& object) {
     MetaChanges changes;
     for (const auto& [name, scalar] : object) {
         if (!is_valid_meta_name(name)) {
-            refuse("meta: a name has 1 to 32 lower-case letters, digits and _");
+            refuse("meta: a name has " + std::string(kMetaNameRule));
         }
         auto& member = changes.members[name];
         if (const auto* const text = std::get_if<std::string>(&scalar)) {
@@ -175,7 +176,7 @@ std::string read_wanted_digest(std::string_view body) {
         refuse("give one of token and digest");
     }
     if (token && !is_b64token(*token)) {
-        refuse("token: a key has 1 to 512 letters, digits and -._~+/, optionally followed by =");
+        refuse("token: a key has " + std::string(kTokenRule));
     }
     return token ? hex(sha256(*token)) : *digest;
 }

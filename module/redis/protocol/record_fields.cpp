@@ -4,6 +4,7 @@
 
 #include "module/key/address_blocks.hpp"
 #include "module/key/api_key.hpp"
+#include "module/key/key_record.hpp"
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
 #include "module/quota/limits.hpp"
@@ -19,21 +20,21 @@ namespace {
 
 std::string parse_id(std::string_view text) {
     if (!is_valid_key_id(text)) {
-        throw ParseError("invalid id: use 1 to 64 letters, digits, _, - and .");
+        throw ParseError("invalid id: " + std::string(kIdRule));
     }
     return std::string(text);
 }
 
 std::string parse_plan_name(std::string_view text) {
     if (!is_valid_name(text)) {
-        throw ParseError("invalid name: use 1 to 64 letters, digits, _, - and .");
+        throw ParseError("invalid name: " + std::string(kIdRule));
     }
     return std::string(text);
 }
 
 std::string parse_group(std::string_view text) {
     if (!text.empty() && !is_valid_key_id(text)) {
-        throw ParseError("invalid group: use 1 to 64 letters, digits, _, - and .");
+        throw ParseError("invalid group: " + std::string(kIdRule));
     }
     return std::string(text);
 }
