@@ -8,8 +8,6 @@ namespace tollgate {
 
 namespace {
 
-constexpr std::string_view kBase62 =
-    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 constexpr std::size_t kRandomLength = 32;
 constexpr std::size_t kChecksumLength = 6;  // 62^6 > 2^32
 
@@ -62,9 +60,8 @@ bool has_checked_prefix(std::string_view token) {
 
 std::string key_hint(std::string_view key) {
     constexpr std::size_t kShortest = 20;
-    constexpr std::size_t kHint = 4;
     return std::string(key.size() < kShortest ? std::string_view()
-                                              : key.substr(key.size() - kHint));
+                                              : key.substr(key.size() - kHintLength));
 }
 
 bool has_valid_checksum(std::string_view token) {

@@ -14,6 +14,10 @@ using KeyDigest = Sha256;
 /// The random bytes of an issued key.
 constexpr std::size_t kKeyEntropy = 32;
 
+/// The digits of base 62, the lowest first.
+inline constexpr std::string_view kBase62 =
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
 /// The last `length` digits of a large number in base 62, the lowest first. `bytes` is the number,
 /// the highest byte first.
 std::string base62(std::span<const unsigned char, kKeyEntropy> bytes, std::size_t length);
@@ -21,7 +25,10 @@ std::string base62(std::span<const unsigned char, kKeyEntropy> bytes, std::size_
 /// The prefix of issued keys that have no other one.
 inline constexpr std::string_view kKeyPrefix = "tg";
 
-/// The last four characters of a key: people recognize it by them. Empty for a key of less than 20
+/// The length of a hint, in characters.
+inline constexpr std::size_t kHintLength = 4;
+
+/// The last characters of a key: people recognize it by them. Empty for a key of less than 20
 /// characters, of which they would tell too much.
 std::string key_hint(std::string_view key);
 

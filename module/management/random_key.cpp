@@ -23,19 +23,20 @@ std::array<unsigned char, Size> random_bytes() {
     return bytes;
 }
 
+/// What generated ids begin with.
+constexpr const char* kIdBegin = "key_";
+
 // 62^12 is about 2^71.
 constexpr std::size_t kIdLength = 12;
 
 /// Appends `length` random letters and digits to a text.
 std::string random_text(std::string text, std::size_t length) {
-    constexpr std::string_view kAlphabet =
-        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     // Reject bytes from the largest multiple of 62 up. They would make some characters more likely.
-    constexpr unsigned kFair = 256 - 256 % kAlphabet.size();
+    constexpr unsigned kFair = 256 - 256 % kBase62.size();
     for (length += text.size(); text.size() < length;) {
         const unsigned byte = random_bytes<1>().front();
         if (byte < kFair) {
-            text += kAlphabet[byte % kAlphabet.size()];
+            text += kBase62[byte % kBase62.size()];
         }
     }
     return text;
@@ -48,13 +49,12 @@ std::string random_api_key(std::string_view prefix) {
 }
 
 std::string random_key_id() {
-    return random_text("key_", kIdLength);
+    return random_text(kIdBegin, kIdLength);
 }
 
 std::string derived_key_id(std::string_view text) {
-    constexpr std::string_view kIdPrefix = "key_";
     const auto digest = sha256(text);
-    return std::string(kIdPrefix) + base62(digest, kIdLength);
+    return kIdBegin + base62(digest, kIdLength);
 }
 
 std::string random_operation_name() {

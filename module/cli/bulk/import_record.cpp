@@ -59,9 +59,8 @@ std::string digest_of(const std::string& token) {
 
 /// The hint of a key that was exported: see key_hint().
 std::string take_hint(JsonBody& members) {
-    constexpr std::size_t kLongestHint = 4;
     auto hint = members.take_text_or_null("hint").value_or("");
-    if (hint.size() > kLongestHint ||
+    if (hint.size() > kHintLength ||
         !std::ranges::all_of(hint, [](char c) { return c > ' ' && c <= '~'; })) {
         refuse_record("hint: use the last four characters of the key, or null");
     }
