@@ -39,6 +39,9 @@ struct FirstKey {
     std::string request{};  ///< see StoredKey::request
 };
 
+/// The overlap of a rotation that does not name one, as parse_duration() reads it.
+inline constexpr std::string_view kDefaultOverlap = "24h";
+
 /// Rotates the key of an id.
 struct Successor {
     std::string id;

@@ -13,6 +13,7 @@
 #include "module/cli/configuration/configuration.hpp"
 #include "module/cli/simulation/simulate.hpp"
 #include "module/cli/terminal/output.hpp"
+#include "module/management/operations.hpp"
 
 namespace CLI {
 class App;
@@ -59,7 +60,7 @@ struct CommandLine {
     bool force = false;  ///< accept a plan that the gateways would not apply
     ListOptions list;
     bool confirmed = false;  ///< `key revoke --yes`
-    std::string overlap = "24h";
+    std::string overlap{management::kDefaultOverlap};
     std::vector<std::string> files;  ///< the arguments FILE of `import`
     bool follow = false;             ///< `audit --follow`
     bool history = false;            ///< `usage --history`

@@ -8,6 +8,7 @@
 #include "module/key/meta.hpp"
 #include "module/management/groups.hpp"
 #include "module/management/operation_error.hpp"
+#include "module/management/operations.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/duration.hpp"
@@ -17,8 +18,6 @@
 namespace tollgate::management {
 
 namespace {
-
-using namespace std::chrono_literals;
 
 std::string taken_time(const std::string& name, const std::string& text,
                        std::optional<std::chrono::sys_seconds> now) {
@@ -211,17 +210,14 @@ KeyChanges read_group_changes(std::string_view body) {
 
 std::chrono::seconds read_overlap(std::string_view body) {
     JsonBody json(body);
-    const auto text = json.take_text("overlap");
+    const auto text = json.take_text("overlap").value_or(std::string(kDefaultOverlap));
     json.require_empty();
-    if (!text) {
-        return 24h;
-    }
     // Require a unit: "24" must not end a key after 24 seconds.
-    if (*text != "0" && text->find_first_not_of("0123456789") == std::string::npos) {
+    if (text != "0" && text.find_first_not_of("0123456789") == std::string::npos) {
         refuse("overlap: add a unit, as in \"24h\"");
     }
     try {
-        return std::chrono::ceil<std::chrono::seconds>(parse_duration(*text));
+        return std::chrono::ceil<std::chrono::seconds>(parse_duration(text));
     } catch (const ParseError& error) {
         refuse("overlap: " + std::string(error.what()));
     }

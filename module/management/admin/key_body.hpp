@@ -40,7 +40,7 @@ KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now);
 /// The changes of `PATCH groups/ID`: a JSON Merge Patch.
 KeyChanges read_group_changes(std::string_view body);
 
-/// The overlap of `POST keys/ID/rotate`: 24 hours unless the body has another one.
+/// The overlap of `POST keys/ID/rotate`: kDefaultOverlap unless the body has another one.
 std::chrono::seconds read_overlap(std::string_view body);
 
 }  // namespace tollgate::management

@@ -3,6 +3,7 @@
 
 #include "module/management/admin/admin_api.hpp"
 #include "module/management/admin/resources.hpp"
+#include "module/management/operations.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "module/text/ascii.hpp"
 
@@ -186,6 +187,7 @@ std::string openapi_document(std::string_view location) {
     replace_all(document, R"("{SHOWN}": 0)", members(&redis::RecordField::shown_schema));
     replace_all(document, R"("{SETTABLE}": 0)", members(&redis::RecordField::new_schema));
     replace_all(document, R"("{EXAMPLES}": 0)", members(&redis::RecordField::example));
+    replace_all(document, "{OVERLAP}", kDefaultOverlap);
     replace_all(document, R"("{LOCATION}")", std::move(url).take());
     return document;
 }
