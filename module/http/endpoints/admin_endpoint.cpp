@@ -1,3 +1,4 @@
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "module/http/request/outcome_wait.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/worker.hpp"
+#include "module/management/admin/admin_api.hpp"
 #include "module/nginx/request_body.hpp"
 #include "module/text/ascii.hpp"
 
@@ -16,9 +18,9 @@ namespace tollgate::http {
 
 namespace {
 
-// A request waits for its operation, which usually ends much earlier, because each call of Redis
-// has a timeout. A graceful shutdown waits for a request with a timer.
-constexpr ngx_msec_t kLongestOperation = 60000;
+// With a timer, a graceful shutdown waits for the request.
+constexpr ngx_msec_t kOperationTimer =
+    std::chrono::milliseconds(management::kLongestOperation).count();
 
 /// A request and the response to it, whichever ends first.
 struct Exchange final : public AdminClient {
@@ -173,7 +175,7 @@ void start(ngx_http_request_t* r, management::AdminRequest request, SteadyTime a
         finish(r, *exchange);
     } else {
         exchange->is_suspended = true;
-        finalize_unless_waiting(r, suspend(r, on_event, kLongestOperation));
+        finalize_unless_waiting(r, suspend(r, on_event, kOperationTimer));
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -21,6 +22,10 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
 
 /// Whether a request changes nothing. `method` is `GET` also for HEAD.
 bool is_read(std::string_view method, const ResourcePath& path);
+
+/// How long a request waits for its operation, which usually ends much earlier, because each call
+/// of Redis has a timeout.
+inline constexpr std::chrono::seconds kLongestOperation{60};
 
 /// The longest body of a request, in bytes.
 std::size_t longest_body(std::string_view method, const ResourcePath& path);

@@ -24,6 +24,9 @@ constexpr int kUnavailable = 503;
 
 /// Later operations are not executed: the response would be too late.
 constexpr std::chrono::milliseconds kBatchTime{40s};
+static_assert(kBatchTime < kLongestOperation, "the request waits for the last operation");
+static_assert(kLongestOperation < BatchRecord::kLongestExecution,
+              "a batch whose request waits does not count as interrupted");
 
 /// The database of a batch. It determines once, at the end, whether the changes survive a failover.
 class BatchDatabase final : public Database {
