@@ -31,8 +31,11 @@ class Period {
         return is_month() ? std::chrono::seconds(std::chrono::months(1))
                           : std::chrono::seconds(code_);
     }
-    /// The number by which shared memory stores it, from 1 to 2^29 - 1: the seconds, or a number
-    /// above kLongest.
+    /// The bits of a code, and the largest code.
+    static constexpr unsigned kCodeBits = 29;
+    static constexpr std::uint32_t kLargestCode = (1U << kCodeBits) - 1;
+    /// The number by which shared memory stores it, from 1 to kLargestCode: the seconds, or a
+    /// number above kLongest.
     constexpr std::uint32_t code() const { return code_; }
 
     constexpr bool operator==(const Period&) const = default;
@@ -43,7 +46,7 @@ class Period {
     }
 
   private:
-    static constexpr std::uint32_t kMonth = (1U << 29U) - 1;
+    static constexpr std::uint32_t kMonth = kLargestCode;
 
     explicit constexpr Period(std::uint32_t code) : code_(code) {}
 

@@ -55,7 +55,7 @@ bool needs_day(const std::vector<Rate>& rates) {
 }
 
 /// The bit of WindowLayout::periods that marks a bucket. Codes of periods are below it.
-constexpr std::uint32_t kBucketBit = 1U << 29U;
+constexpr std::uint32_t kBucketBit = 1U << Period::kCodeBits;
 
 /// A quota in this table, of these rates.
 TableQuota quota_in(const PlanTable& table, std::vector<Rate> rates, std::chrono::days history) {
@@ -93,7 +93,7 @@ std::uint32_t WindowLayout::code_of(const Rate& rate) {
 }
 
 Period WindowLayout::period_of(std::uint32_t code) {
-    return Period::of_code(code & (kBucketBit - 1));
+    return Period::of_code(code & Period::kLargestCode);
 }
 
 bool WindowLayout::is_bucket(std::uint32_t code) {

@@ -9,9 +9,6 @@ namespace tollgate {
 
 namespace {
 
-/// The bits of a code of a period that a small place stores.
-constexpr std::uint32_t kPeriodMask = (1U << 29U) - 1;
-
 template <typename Number>
 Number nearest(std::int64_t value) {
     return static_cast<Number>(std::clamp<std::int64_t>(value, std::numeric_limits<Number>::min(),
@@ -101,9 +98,9 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
     : id(key.id),
       redis(key.redis),
       table(key.table),
-      first_period(key.layout.periods[0] & kPeriodMask),
+      first_period(key.layout.periods[0] & Period::kLargestCode),
       sliding(key.layout.sliding ? 1U : 0U),
-      second_period(key.layout.periods[1] & kPeriodMask),
+      second_period(key.layout.periods[1] & Period::kLargestCode),
       value_low(static_cast<std::uint32_t>(key.value)),
       value_high(static_cast<std::uint32_t>(key.value >> 32U)) {
     set(state, key.api_key);

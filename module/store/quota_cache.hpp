@@ -253,11 +253,11 @@ class QuotaCache {
         IdHash id;
         std::uint32_t redis;
         std::uint32_t table;
-        std::uint32_t first_period : 29;
+        std::uint32_t first_period : Period::kCodeBits;
         std::uint32_t sliding : 1;
         std::uint32_t has_report : 1;
         std::uint32_t returns_soon : 1;
-        std::uint32_t second_period : 29;
+        std::uint32_t second_period : Period::kCodeBits;
         std::uint32_t owes_refund : 1;
         std::array<std::uint32_t, 2> api_key;
         std::array<Window, kMostSmallWindows> windows;
