@@ -1,22 +1,20 @@
 #include "module/management/key_json.hpp"
 
-#include <algorithm>
 #include <variant>
 
 #include "module/key/meta.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
+#include "module/text/words.hpp"
 
 namespace tollgate::management {
 
 namespace {
 
 void write_words(JsonWriter& json, std::string_view words) {
-    while (!words.empty()) {
-        const auto word = words.substr(0, words.find(' '));
+    for (auto word = next_word(words); !word.empty(); word = next_word(words)) {
         json.value(word);
-        words.remove_prefix(std::min(word.size() + 1, words.size()));
     }
 }
 

@@ -5,6 +5,7 @@
 #include "module/quota/bucket.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
+#include "module/text/words.hpp"
 
 namespace tollgate {
 
@@ -82,15 +83,10 @@ std::vector<Rate> parse_rates(std::span<const std::string_view> words) {
 
 std::vector<std::string_view> words_of(std::string_view text) {
     std::vector<std::string_view> words;
-    while (true) {
-        text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-        if (text.empty()) {
-            return words;
-        }
-        const auto word = text.substr(0, text.find(' '));
+    for (auto word = next_word(text); !word.empty(); word = next_word(text)) {
         words.push_back(word);
-        text.remove_prefix(word.size());
     }
+    return words;
 }
 
 void require_sliding(std::span<const Rate> rates) {

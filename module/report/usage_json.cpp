@@ -11,15 +11,6 @@ namespace tollgate {
 
 namespace {
 
-void add_text_or_null(JsonWriter& json, std::string_view name, std::string_view text) {
-    json.name(name);
-    if (text.empty()) {
-        json.null();
-    } else {
-        json.value(text);
-    }
-}
-
 /// The table of each window; empty if the windows are the budget of an address.
 std::vector<std::string_view> tables_of(const Usage& usage) {
     std::vector<std::string_view> tables;
@@ -34,7 +25,7 @@ std::vector<std::string_view> tables_of(const Usage& usage) {
 
 void add_window(JsonWriter& json, std::string_view table, const WindowState& window) {
     json.object([&] {
-        add_text_or_null(json, "table", table);
+        json.member_or_null("table", table);
         json.member("policy", window.policy);
         json.member("limit", window.rate.limit());
         json.member("period", length_of(window).count());
@@ -63,8 +54,8 @@ std::string usage_json(const Usage& usage) {
     const auto tables = tables_of(usage);
     JsonWriter json;
     json.object([&] {
-        add_text_or_null(json, "id", usage.id);
-        add_text_or_null(json, "plan", usage.plan);
+        json.member_or_null("id", usage.id);
+        json.member_or_null("plan", usage.plan);
         json.member("verdict", name_of(usage.verdict));
         json.array("windows", [&] {
             for (std::size_t i = 0; i < usage.windows.size(); ++i) {
