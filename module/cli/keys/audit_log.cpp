@@ -36,12 +36,20 @@ std::string user_name() {
 
 }  // namespace
 
-std::string user_at_host() {
+std::string host_name() {
     std::array<char, HOST_NAME_MAX + 1> host{};
     if (gethostname(host.data(), host.size() - 1) != 0) {
         host = {};
     }
-    return user_name() + "@" + host.data();
+    return host.data();
+}
+
+std::string user_at_host() {
+    return user_name() + "@" + host_name();
+}
+
+management::Caller caller_of(RedisSession& session) {
+    return {session, session.keys(), user_at_host()};
 }
 
 /// Prints the audit, the oldest entry first: columns or, with JSON, one object on a line for each

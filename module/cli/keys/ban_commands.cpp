@@ -51,8 +51,7 @@ void list_bans(RedisSession& session, const CommandLine& line) {
 
 void lift_ban(RedisSession& session, const CommandLine& line) {
     require_known_id(session, line.id);
-    management::Caller caller{session, session.keys(), user_at_host()};
-    warn_unless_kept(line.id, complete(management::lift_ban_of(caller, line.id)));
+    warn_unless_kept(line.id, complete(management::lift_ban_of(caller_of(session), line.id)));
     print_ban(session, line);
 }
 

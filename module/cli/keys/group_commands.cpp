@@ -20,10 +20,6 @@ namespace tollgate::cli {
 
 namespace {
 
-management::Caller caller_for(RedisSession& session) {
-    return {session, session.keys(), user_at_host()};
-}
-
 void print_group(RedisSession& session, const CommandLine& line) {
     const auto group = complete(management::read_group(session, session.keys(), line.id));
     require_print(render_group(line.format(), group));
@@ -50,7 +46,7 @@ void set_group(RedisSession& session, const CommandLine& line) {
         }
     };
     const auto durability =
-        complete(management::change_group(caller_for(session), line.id, changes, check));
+        complete(management::change_group(caller_of(session), line.id, changes, check));
     print_group(session, line);
     warn_unless_kept(line.id, durability);
     if (tables) {
@@ -87,7 +83,7 @@ void list_groups(RedisSession& session, const CommandLine& line) {
 }
 
 void delete_group(RedisSession& session, const CommandLine& line) {
-    warn_unless_kept(line.id, complete(management::delete_group(caller_for(session), line.id)));
+    warn_unless_kept(line.id, complete(management::delete_group(caller_of(session), line.id)));
 }
 
 void reset_group(RedisSession& session, const CommandLine& line) {
@@ -99,7 +95,7 @@ void reset_group(RedisSession& session, const CommandLine& line) {
     const auto counting = management::known_tables(tables);
     complete(management::require_known_group(session, session.keys(), line.id, counting));
     management::UsageOwner owner{.id = line.id, .of = management::UsageOf::kGroup};
-    warn_unless_kept(line.id, complete(management::reset_usage_of(caller_for(session),
+    warn_unless_kept(line.id, complete(management::reset_usage_of(caller_of(session),
                                                                   std::move(owner), counting)));
 }
 

@@ -36,10 +36,6 @@ std::chrono::sys_seconds time_of(RedisSession& session) {
     return complete(reader_of(session).now());
 }
 
-management::Caller caller_of(RedisSession& session) {
-    return {session, session.keys(), user_at_host()};
-}
-
 /// Refuses a record that the gateways would not apply. Throws Failure.
 void check_plan(const Tables& tables, const KeyRecord& record, bool force) {
     if (!force) {

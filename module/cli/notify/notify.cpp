@@ -1,9 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <climits>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -13,6 +11,7 @@
 #include "module/cli/commands/commands.hpp"
 #include "module/cli/configuration/conf_reader.hpp"
 #include "module/cli/failure.hpp"
+#include "module/cli/keys/audit_log.hpp"
 #include "module/cli/notify/key_notices.hpp"
 #include "module/cli/notify/notice.hpp"
 #include "module/cli/notify/notice_queue.hpp"
@@ -45,11 +44,7 @@ WebhookSecrets read_secrets(const std::string& path) {
 
 /// The name of this process among the members of the consumer group.
 std::string member_name() {
-    std::array<char, HOST_NAME_MAX + 1> host{};
-    if (gethostname(host.data(), host.size() - 1) != 0) {
-        host = {};
-    }
-    return std::string(host.data()) + ":" + std::to_string(getpid());
+    return host_name() + ":" + std::to_string(getpid());
 }
 
 /// A delay that doubles with each failure.

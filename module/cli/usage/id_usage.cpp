@@ -120,9 +120,9 @@ void reset_usage(RedisSession& session, const CommandLine& line) {
     complete_for_id(session, line.id, "tollgate group reset",
                     management::require_known_id(session, session.keys(), line.id,
                                                  management::known_tables(tables)));
-    const management::Caller caller{session, session.keys(), user_at_host()};
-    warn_unless_kept(line.id, complete(management::reset_usage_of(
-                                  caller, {line.id}, management::known_tables(tables))));
+    warn_unless_kept(line.id,
+                     complete(management::reset_usage_of(caller_of(session), {line.id},
+                                                         management::known_tables(tables))));
     show_usage(session, line);
 }
 
