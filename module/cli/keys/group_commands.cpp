@@ -18,15 +18,6 @@
 
 namespace tollgate::cli {
 
-namespace {
-
-void print_group(RedisSession& session, const CommandLine& line) {
-    const auto group = complete(management::read_group(session, session.keys(), line.id));
-    require_print(render_group(line.format(), group));
-}
-
-}  // namespace
-
 void set_group(RedisSession& session, const CommandLine& line) {
     const auto now = complete(management::KeyReader(session, session.keys()).now());
     const auto changes = read_key_options(line, now);
@@ -47,7 +38,7 @@ void set_group(RedisSession& session, const CommandLine& line) {
     };
     const auto durability =
         complete(management::change_group(caller_of(session), line.id, changes, check));
-    print_group(session, line);
+    show_group(session, line);
     warn_unless_kept(line.id, durability);
     if (tables) {
         warn_about(*tables, changed, management::PlanOf::kGroup);
@@ -55,15 +46,12 @@ void set_group(RedisSession& session, const CommandLine& line) {
 }
 
 void show_group(RedisSession& session, const CommandLine& line) {
-    print_group(session, line);
+    const auto group = complete(management::read_group(session, session.keys(), line.id));
+    require_print(render_group(line.format(), group));
 }
 
 void show_group_usage(RedisSession& session, const CommandLine& line) {
-    const auto tables = read_tables(session);
-    if (tables.empty()) {
-        throw Failure(ExitStatus::kRedis,
-                      without_tables(session, "it is not known which tables count the group"));
-    }
+    const auto tables = require_tables(session, "group");
     const auto usage = complete(management::read_group_usage(
         session, session.keys(), line.id, management::known_tables(tables).known));
     require_print(render_group_usage(line.format(), usage));
@@ -87,11 +75,7 @@ void delete_group(RedisSession& session, const CommandLine& line) {
 }
 
 void reset_group(RedisSession& session, const CommandLine& line) {
-    const auto tables = read_tables(session);
-    if (tables.empty()) {
-        throw Failure(ExitStatus::kRedis,
-                      without_tables(session, "it is not known which tables count the group"));
-    }
+    const auto tables = require_tables(session, "group");
     const auto counting = management::known_tables(tables);
     complete(management::require_known_group(session, session.keys(), line.id, counting));
     management::UsageOwner owner{.id = line.id, .of = management::UsageOf::kGroup};

@@ -68,6 +68,15 @@ std::vector<PlanTable> read_tables(RedisSession& session) {
     return complete(management::read_published_tables(session, session.keys()));
 }
 
+std::vector<PlanTable> require_tables(RedisSession& session, const std::string& owner) {
+    auto tables = read_tables(session);
+    if (tables.empty()) {
+        throw Failure(ExitStatus::kRedis,
+                      without_tables(session, "it is not known which tables count the " + owner));
+    }
+    return tables;
+}
+
 std::optional<std::vector<PlanTable>> tables_to_check(RedisSession& session) {
     try {
         return read_tables(session);

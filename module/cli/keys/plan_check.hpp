@@ -15,6 +15,9 @@ namespace tollgate::cli {
 /// The plan tables that gateways have published with the prefix of the session. Throws Failure.
 std::vector<PlanTable> read_tables(RedisSession& session);
 
+/// The same, to find the counts of an `owner`: an id or a group. Throws Failure if there are none.
+std::vector<PlanTable> require_tables(RedisSession& session, const std::string& owner);
+
 /// What to say if there are none: that, and the consequence.
 std::string without_tables(const RedisSession& session, std::string_view consequence);
 

@@ -112,11 +112,7 @@ std::string line_of(Format format, const std::string& id, const management::DayU
 }  // namespace
 
 void reset_usage(RedisSession& session, const CommandLine& line) {
-    const auto tables = read_tables(session);
-    if (tables.empty()) {
-        throw Failure(ExitStatus::kRedis,
-                      without_tables(session, "it is not known which tables count the id"));
-    }
+    const auto tables = require_tables(session, "id");
     complete_for_id(session, line.id, "tollgate group reset",
                     management::require_known_id(session, session.keys(), line.id,
                                                  management::known_tables(tables)));
