@@ -54,6 +54,15 @@ Task<Instant> KeyReader::time() {
     co_return time_of_reply(reply);
 }
 
+Task<std::string> KeyReader::id_with(std::string digest) {
+    std::vector<std::string> digests(1, std::move(digest));
+    const auto found = co_await read(std::move(digests));
+    if (found.empty() || found.front().pending) {
+        throw OperationError(Reason::kUnknownId, "no id has this key");
+    }
+    co_return found.front().record.id;
+}
+
 Task<void> KeyReader::require_id(std::string id) {
     redis::Command command{"ZSCORE", keys_.ids(), id};
     const auto score = co_await run(database_, std::move(command));

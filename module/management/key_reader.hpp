@@ -39,6 +39,9 @@ class KeyReader {
     /// Throws Reason::kUnknownId if the id does not exist.
     Task<void> require_id(std::string id);
 
+    /// The id that has the key with this digest. Throws Reason::kUnknownId if none has it.
+    Task<std::string> id_with(std::string digest);
+
     /// The keys of one id, also pending ones. None if the id does not exist.
     Task<KeysOfId> all_keys(std::string id);
 

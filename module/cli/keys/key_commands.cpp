@@ -204,11 +204,7 @@ void list_keys(RedisSession& session, const CommandLine& line) {
 void find_key(RedisSession& session, const CommandLine& line) {
     auto digest = hex(sha256(read_api_key()));
     auto reader = reader_of(session);
-    const auto found = complete(reader.read({digest}));
-    if (found.empty() || found.front().pending) {
-        throw Failure(ExitStatus::kUnknownId, "no id has this key");
-    }
-    const auto keys = complete(reader.find(found.front().record.id));
+    const auto keys = complete(reader.find(complete(reader.id_with(digest))));
     require_print(
         render_key(line.format(), complete(reader.with_last_uses(keys)), time_of(session), digest));
 }

@@ -126,13 +126,9 @@ Task<AdminResponse> show_caller(ResourceRequest request) {
 /// The id that has a key with this text or digest. The text is in the body: a URI would be logged.
 Task<AdminResponse> find_key(ResourceRequest request) {
     request.preconditions.require_without_version();
-    std::vector<std::string> wanted(1, read_wanted_digest(request.request.body));
+    auto digest = read_wanted_digest(request.request.body);
     KeyReader reader(request.database, request.keys);
-    const auto found = co_await reader.read(std::move(wanted));
-    if (found.empty() || found.front().pending) {
-        throw OperationError(Reason::kUnknownId, "no id has this key");
-    }
-    request.id = found.front().record.id;
+    request.id = co_await reader.id_with(std::move(digest));
     co_return co_await show_key(std::move(request));
 }
 
