@@ -44,8 +44,7 @@ using ExchangePtr = std::shared_ptr<Exchange>;
 /// The context of a request that this location itself has granted. nullptr for a subrequest, for a
 /// request that another location has granted before an internal redirect, and for an error page.
 RequestContext* granted_here(const ngx_http_request_t* r) {
-    auto* context =
-        static_cast<RequestContext*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_module));
+    auto* context = RequestContext::find_here(r);
     const bool is_granted = r == r->main && r->err_status < NGX_HTTP_BAD_REQUEST &&
                             r->error_page == 0 && context != nullptr &&
                             context->outcome().is_granted();

@@ -39,9 +39,12 @@ AddressBytes address_of(const ngx_http_request_t* r) {
 }
 
 RequestContext* RequestContext::find(const ngx_http_request_t* r) {
-    auto* context =
-        static_cast<RequestContext*>(ngx_http_get_module_ctx(r->main, ngx_http_tollgate_module));
+    auto* context = find_here(r->main);
     return context != nullptr ? context : find_pooled<RequestContext>(r->main->pool);
+}
+
+RequestContext* RequestContext::find_here(const ngx_http_request_t* r) {
+    return static_cast<RequestContext*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_module));
 }
 
 RequestContext& RequestContext::make(ngx_http_request_t* r, const LocationConf& conf) {

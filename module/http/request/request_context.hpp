@@ -24,6 +24,9 @@ class RequestContext : public nginx::Recycled, private gateway::Admission::Clien
   public:
     /// The context of this request; nullptr if it has passed no guarded location.
     static RequestContext* find(const ngx_http_request_t* r);
+    /// The same without the contexts of a main request, and of the location before an internal
+    /// redirect.
+    static RequestContext* find_here(const ngx_http_request_t* r);
     /// Makes a context for a request. Throws std::bad_alloc.
     static RequestContext& make(ngx_http_request_t* r, const LocationConf& conf);
 
