@@ -41,8 +41,7 @@ std::uint64_t evictions(const Status& status) {
 std::uint64_t unreachable(const Status& status) {
     std::uint64_t sum = 0;
     for (const auto& redis : status.redis) {
-        const auto open = redis.workers.breaker_open.count(status.workers);
-        sum += redis.is_configured && open != 0 ? 1 : 0;
+        sum += redis.is_configured && !is_reachable(redis, status.workers) ? 1 : 0;
     }
     return sum;
 }

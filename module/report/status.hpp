@@ -102,7 +102,10 @@ StatusFormat preferred_status_format(std::string_view accept);
 /// The status as a JSON object; module/README.md describes it.
 std::string status_json(const Status& status);
 
-/// Whether every configured Redis is reachable: no worker has an open breaker.
+/// Whether a Redis is reachable: none of so many workers has an open breaker.
+bool is_reachable(const Status::Redis& redis, std::size_t workers);
+
+/// Whether every configured Redis is reachable.
 bool is_ready(const Status& status);
 
 /// The readiness as a JSON object; module/README.md describes it.

@@ -137,11 +137,11 @@ void add(JsonWriter& json, const LockStatistics& lock) {
     });
 }
 
+}  // namespace
+
 bool is_reachable(const Status::Redis& redis, std::size_t workers) {
     return redis.workers.breaker_open.count(workers) == 0;
 }
-
-}  // namespace
 
 std::string status_json(const Status& status) {
     const auto now = status.now.time_since_epoch().count();
