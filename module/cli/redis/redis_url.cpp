@@ -11,6 +11,7 @@
 
 #include "module/cli/failure.hpp"
 #include "module/cli/terminal/terminal.hpp"
+#include "module/text/first_line.hpp"
 #include "module/text/percent_encoding.hpp"
 #include "module/text/whole_number.hpp"
 
@@ -240,11 +241,7 @@ constexpr std::array<Scheme, 6> kSchemes{{
 /// The first line of the file.
 std::string read_password_file(const std::string& path) {
     std::ifstream file(path);
-    std::string password;
-    std::getline(file, password);
-    if (!password.empty() && password.back() == '\r') {
-        password.pop_back();
-    }
+    auto password = first_line(file);
     if (password.empty()) {
         throw Failure(ExitStatus::kUsage,
                       "no password can be read from the first line of the password_file " + path);

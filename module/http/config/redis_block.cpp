@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "module/text/duration.hpp"
+#include "module/text/first_line.hpp"
 #include "module/text/name_hash.hpp"
 #include "module/text/whole_number.hpp"
 
@@ -68,13 +69,9 @@ std::string read_password_file(ngx_conf_t* cf, Words words) {
     if (!file.is_open()) {
         throw failed("open", errno);
     }
-    std::string password;
-    std::getline(file, password);
+    auto password = first_line(file);
     if (file.bad()) {
         throw failed("read", errno);
-    }
-    if (!password.empty() && password.back() == '\r') {
-        password.pop_back();
     }
     if (password.empty()) {
         throw ParseError("no password in the first line of " + in_quotes(words[0]) + " " +
