@@ -16,6 +16,7 @@ enum class PetStatus : std::uint8_t { kAvailable, kPending, kSold };
 /// The names of PetStatus in JSON, in queries and in the database, in its order.
 inline constexpr std::array<std::string_view, 3> kPetStatusNames{"available", "pending", "sold"};
 
+/// The name of the status.
 constexpr std::string_view to_string(PetStatus status) {
     return kPetStatusNames[static_cast<std::size_t>(status)];
 }

@@ -8,6 +8,7 @@
 
 namespace petstore {
 
+/// What a path of the service identifies.
 enum class Resource : std::uint8_t {
     kPets,   ///< /pets
     kPet,    ///< /pets/{petId}

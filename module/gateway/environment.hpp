@@ -61,6 +61,7 @@ class EventLoop : private Pinned {
     virtual std::unique_ptr<Timer> make_timer(std::function<void()> handler) = 0;
 };
 
+/// How severe a message is, the worst first.
 enum class LogLevel : std::uint8_t { kCritical, kError, kWarning };
 
 /// Where messages go.

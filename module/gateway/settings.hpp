@@ -20,6 +20,7 @@ enum class FailurePolicy : std::uint8_t {
     kDeny,   ///< refuse with 503
 };
 
+/// All policies.
 constexpr std::array kFailurePolicies{FailurePolicy::kLocal, FailurePolicy::kAllow,
                                       FailurePolicy::kDeny};
 

@@ -15,6 +15,7 @@ inline Instant node_time() {
     return Instant(std::chrono::seconds(now->sec) + std::chrono::milliseconds(now->msec));
 }
 
+/// The clocks of the system and of nginx.
 class NginxClock final : public gateway::Clock {
   public:
     /// Reads the clock now. nginx updates its own steady clock (ngx_current_msec) only once per
@@ -50,6 +51,7 @@ class ShutdownNotice {
     ngx_connection_t* connection_;
 };
 
+/// Timers in nginx's event loop.
 class NginxEventLoop final : public gateway::EventLoop {
   public:
     /// The log is for nginx's debug messages.
@@ -60,6 +62,7 @@ class NginxEventLoop final : public gateway::EventLoop {
     ngx_log_t* log_;
 };
 
+/// The worker process of nginx that this code runs in.
 class NginxWorker final : public gateway::WorkerProcess {
   public:
     std::size_t number() const noexcept override { return ngx_worker; }

@@ -21,6 +21,7 @@ std::vector<std::string> command_names(const CLI::App& command);
 /// Its options, positional arguments first.
 std::vector<const CLI::Option*> options_of(const CLI::App& command);
 
+/// Whether the option is an argument without a name.
 bool is_positional(const CLI::Option& option);
 
 /// Such as `-h` and `--help`; one name if positional.

@@ -119,10 +119,12 @@ struct Endpoint {
 std::span<const Endpoint> key_endpoints();
 /// Those below `groups`.
 std::span<const Endpoint> group_endpoints();
+/// All others, some of them below `keys`.
 std::span<const Endpoint> other_endpoints();
 
 /// The handler of `POST keys:batch`: up to 1,000 requests that change keys.
 Task<AdminResponse> execute_batch(ResourceRequest request);
+/// Its longest body, in bytes.
 inline constexpr std::size_t kLongestBatch = 1048576;
 
 /// All endpoints. Those of one path follow each other.
