@@ -499,6 +499,7 @@ subtest 'notices' => sub {
     right('below the level', [@four[0 .. 2]], %levels);
     right('the level', [@four, $notice->(80)], %levels);
     wrong('... is not noticed', qr/k in strict, 5 per 2: 80% of window \d+ is not noticed, after 4 units/, [@four], %levels);
+    right('... before the run failed', [@four, [failure => at => 1, error => 'it failed']], %levels);
     wrong('... is noticed twice', qr/is noticed 2 times, after 0 losses/, [@four, $notice->(80), $notice->(80, entry => '2-0')], %levels);
     wrong('... is noticed too early', qr/80% of window \d+ is noticed, after at most 3 units/, [@four[0 .. 2], $notice->(80)], %levels);
     wrong('... by a request that was refused', qr/after at most 3 units/, [@four[0 .. 2], requests([0.4], status => 429), $notice->(80)], %levels);

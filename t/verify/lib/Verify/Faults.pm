@@ -10,6 +10,7 @@ package Verify::Faults;
 #   my @schedule = Verify::Faults::schedule($random, \@kinds, length => 10, nodes => 3)
 #                                  # [{ kind, node, at, for, value }, …]: seconds since the begin of a round
 #   $faults->begin($fault), $faults->end($fault)      # `end` writes the record `fault` to the history
+#   $faults->abandon($fault)       # of a run that has failed: writes the record, as if the fault ended now
 #
 # Each kind is a method that returns { begin => sub, end => sub, evidence => sub }. `evidence` runs at the end, and returns
 # a text, or undef if nothing shows that the fault was in effect: then the run is invalid. With `goes_on`, the fault lasts
@@ -105,13 +106,24 @@ sub end {
     $fault->{to} = now();
     $actions->{end}->() if $actions->{end};
     my $evidence = eval { $actions->{evidence}->() };
-    $evidence //= undef;
-    $self->{history}->write(fault => {
-        kind => $fault->{kind}, node => $fault->{node}, value => sprintf('%.3f', $fault->{value}),
-        begin => sprintf('%.4f', $fault->{begin}), end => sprintf('%.4f', now()), from => sprintf('%.4f', $fault->{from}), to => sprintf('%.4f', $fault->{to}), %{ $fault->{fields} // {} },
-        defined $evidence ? (evidence => $evidence) : (missing => $@ || 'no evidence'),
-    });
+    $self->_write($fault, defined $evidence ? (evidence => $evidence) : (missing => $@ || 'no evidence'));
     return defined $evidence;
+}
+
+# It certainly was in effect at no time.
+sub abandon {
+    my ($self, $fault) = @_;
+    delete $fault->{actions};    # with the crowd
+    $fault->{begin} //= now();
+    $self->_write({ %$fault, from => now(), to => $fault->{begin} }, missing => 'the run failed');
+}
+
+sub _write {
+    my ($self, $fault, %fields) = @_;
+    $self->{history}->write(fault => {
+        kind => $fault->{kind}, node => $fault->{node}, value => sprintf('%.3f', $fault->{value}), end => sprintf('%.4f', now()),
+        (map { $_ => sprintf('%.4f', $fault->{$_}) } qw(begin from to)), %{ $fault->{fields} // {} }, %fields,
+    });
 }
 
 sub _server { my ($self) = @_; return ($self->{deployment}->servers)[0] }

@@ -23,6 +23,7 @@ my $replicated = 10;
 
 sub check {
     my ($history) = @_;
+    return () if $history->of('failure');    # the run ended before it read them
     my $model = Verify::Model->new($history);
     my (%notices, @violations);
     push @{ $notices{"$_->{id} $_->{table} $_->{value}"}{ $_->{period} }{ $_->{number} }{ $_->{level} } }, $_ for $history->of('notice');
