@@ -344,6 +344,15 @@ subtest 'revocations and bans' => sub {
     my @refused = ([req => begin => 0.05, status => 429, cost => 51, %n], $ban[2]);
     wrong('banned by requests that Redis had room for', qr/banned after 2 refusals/, [$refused[0], @alone, $refused[1], fault(stop_redis => 0.1, 0.2)], %grown);
     right('banned by requests that Redis may have refused', [$refused[0], @alone, $refused[1], [req => begin => -1, cost => 21, %n], fault(stop_redis => 0.1, 0.2)], %grown);
+    my $banned = sub { my ($begin, $retry, %more) = @_; return [req => begin => $begin, status => 429, code => 'api_key_banned', retry => $retry, %n, %more] };
+    right('banned for the longest time', [@ban[0, 1], $banned->(0.3, 6)]);
+    wrong('... for longer', qr/b is banned for longer than 6 s/, [@ban[0, 1], $banned->(0.3, 8)]);
+    wrong('... in an outage', qr/banned for longer/, [@ban[0, 1], $banned->(0.3, 8), fault(stop_redis => 0.1, 0.2)]);
+    right('... of a clock that was set', [@ban[0, 1], $banned->(0.3, 8), fault(step_clock => 0.25, 0.25, step => -3)]);
+    right('a ban has one end', [@ban, $banned->(1.1, 3), $banned->(2.1, 2), $banned->(3.2, 1)]);
+    wrong('... which its refusals defer', qr/the ban of b has become longer/, [@ban, $banned->(1.1, 3), $banned->(2.2, 3)]);
+    right('... in an outage', [@ban, $banned->(2.2, 3), fault(stop_redis => 0.1, 0.2)]);
+    right('... for the next ban', [@ban, $banned->(2.31, 4)]);
     right('answered without Redis', [map { [req => begin => $_ / 10, status => $_ == 2 ? 503 : 429, %n] } 1 .. 5]);
     wrong('never banned', qr/not banned after 5 refusals/, [map { [req => begin => $_ / 10, status => 429, %n] } 1 .. 5]);
 };

@@ -9,6 +9,8 @@ package Verify::Property::Endings;
 # without a ban, and never a ban with less than N refusals. In an outage, a refusal may count twice: Redis has counted it,
 # and the node, which has not got the reply, refuses the request alone. After an outage, nodes report their refusals: a ban
 # may begin with them, long before a request sees it.
+#
+# A ban lasts for `up_to` at most, and its end is final: refusals during a ban are no strikes.
 
 use strict;
 use warnings;
@@ -105,6 +107,15 @@ sub _earliest_begin {
     return $model->faults($earliest, $request->{begin}, 'outage') || $model->stood_still($request) ? $earliest : $request->{begin};
 }
 
+# `$first` has shown a ban that has not ended yet. In an outage, nodes keep bans of their own, and report refusals of before.
+sub _check_end {
+    my ($model, $ban, $request, $first, $latest_end) = @_;
+    return if $model->faults($request->{begin} - 20, $request->{end}, 'step_clock');
+    return evidence("$request->{id} is banned for longer than $ban->{up_to} s", $request) if $request->{retry} > $ban->{up_to} + 1;
+    return if !$first || $model->faults($request->{begin} - 20, $request->{end});
+    return $request->{begin} + $request->{retry} - 1 > $latest_end ? evidence("the ban of $request->{id} has become longer", $first, $request) : ();
+}
+
 sub _check_bans {
     my ($model) = @_;
     my $history = $model->history;
@@ -124,6 +135,7 @@ sub _check_bans {
                     push @violations, evidence("$id is banned, but not here", $last_banned, $request);
                 }
                 if ($is_banned) {
+                    push @violations, _check_end($model, $ban, $request, $request->{end} < $ends ? ($last_banned, $latest_end) : ());
                     my $began = _earliest_begin($model, $ban, $request);
                     my @strikes = grep { $_->{end} > $began - $ban->{within} - 0.1 } @refusals;
                     my $is_new = $request->{begin} > $latest_end;
