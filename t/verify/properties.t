@@ -15,6 +15,7 @@ use Verify::Property::Endings;
 use Verify::Property::InFlight;
 use Verify::Property::Liveness;
 use Verify::Property::Notices;
+use Verify::Property::Operations;
 use Verify::Property::Refusals;
 use Verify::Property::Safety;
 
@@ -575,6 +576,37 @@ subtest 'acknowledged operations' => sub {
     wrong('... is another one', qr/team: plan is squad, but group was acknowledged/, [@group, @key, [key => id => 'team', plan => 'squad']]);
     right('enabled', [$op->(issue => 1), $op->(disable => 2), $op->(enable => 3), @key]);
     right('a failover may undo it', [$op->(issue => 1), $op->(disable => 2, durability => 'unconfirmed'), @key]);
+};
+
+subtest 'operations' => sub {
+    $property = \&Verify::Property::Operations::check;
+    my $op = sub { my ($kind, $begin, $status, %more) = @_; [op => kind => $kind, id => 'life', node => 0, begin => $begin, end => $begin + 0.1, status => $status, %more] };
+    my @unavailable = (503, code => 'service_unavailable');
+    my @issued = $op->(issue => 1, 201);
+    right('successes', [@issued, $op->(plan => 2, 200), $op->(revoke => 3, 204)]);
+    wrong('503 without an outage', qr/life: plan got 503 service_unavailable without an outage/, [@issued, $op->(plan => 2, @unavailable)]);
+    right('... in an outage', [@issued, $op->(plan => 2, @unavailable), fault(kill_redis => 1.5, 1.9)]);
+    wrong('... of another node', qr/503/, [@issued, $op->(plan => 2, @unavailable), fault(hold => 1.5, 2.5, node => 1)]);
+    wrong("$_ in an outage", qr/disable got $_/, [@issued, $op->(disable => 2, $_), fault(kill_redis => 1.5, 2.5)]) for 400, 401, 403, 429, 500, 502;
+    my @gone = (404, code => 'unknown_id');
+    wrong('a key is not found', qr/enable got 404 unknown_id/, [@issued, $op->(enable => 2, @gone)]);
+    wrong('... in an outage', qr/enable got 404/, [@issued, $op->(enable => 2, @gone), fault(wrong_master => 1.5, 2.5)]);
+    wrong('... after a failover', qr/enable got 404/, [@issued, $op->(enable => 2, @gone), fault(fail_over => 1.5, 1.6)]);
+    my @unconfirmed = $op->(issue => 1, 201, durability => 'unconfirmed');
+    right('... that undid its issue', [@unconfirmed, $op->(enable => 2, @gone), fault(fail_over => 1.5, 1.6)]);
+    wrong('... and counts were lost only', qr/enable got 404/, [@unconfirmed, $op->(enable => 2, @gone), fault(lose_counts => 1.5, 1.6)]);
+    my @tried = (@issued, $op->(revoke => 2, @unavailable), fault(kill_redis => 1.5, 2.05));
+    right('revoked by an operation that was not acknowledged', [@tried, $op->(revoke => 3, @gone)]);
+    wrong('... revoked by nobody', qr/revoke got 404/, [@issued, $op->(revoke => 3, @gone)]);
+    right('... that goes on', [@tried, $op->(revoke => 3, 409, code => 'concurrent_change')]);
+    wrong('changed by nobody else', qr/plan got 409/, [@issued, $op->(plan => 3, 409, code => 'concurrent_change')]);
+    wrong('... but by this program, long ago', qr/plan got 409/, [@tried, $op->(plan => 3, 409, code => 'id_exists')]);
+    my $exists = $op->(issue => 3, 409, code => 'id_exists');
+    right('issued before', [$op->(issue => 2, @unavailable), $exists, fault(kill_redis => 1.5, 2.05)]);
+    wrong('... by nobody', qr/issue got 409 id_exists/, [$exists]);
+    wrong('no answer', qr/issue has no answer/, [$op->(issue => 2, 0)]);
+    right("... for $_", [$op->(issue => 2, 0), fault($_ => 2.05, 2.06)]) for qw(kill_worker kill_node);
+    wrong("... for $_->[0]", qr/no answer/, [$op->(issue => 2, 0), fault(@$_)]) for ['kill_node', 1, 1.9], ['kill_worker', 2.05, 2.06, node => 1], ['reload', 2.05, 2.06];
 };
 
 done_testing;

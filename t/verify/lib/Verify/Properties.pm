@@ -14,6 +14,7 @@ use Verify::Property::Endings;
 use Verify::Property::InFlight;
 use Verify::Property::Liveness;
 use Verify::Property::Notices;
+use Verify::Property::Operations;
 use Verify::Property::Refusals;
 use Verify::Property::Safety;
 
@@ -26,6 +27,7 @@ sub properties {
         ['revocation and bans' => \&Verify::Property::Endings::check], ['no wrong refusal' => \&Verify::Property::Refusals::check],
         ['budgets of addresses' => \&Verify::Property::Budgets::check], ['acknowledged' => \&Verify::Property::Acknowledged::check],
         ['in flight' => \&Verify::Property::InFlight::check], [notices => \&Verify::Property::Notices::check],
+        [operations => \&Verify::Property::Operations::check],
     );
 }
 
