@@ -4,6 +4,7 @@ package TestProcess;
 #
 #   my $process = TestProcess->start('fake Redis', sub { my ($control) = @_; … });
 #   $process->ask('fault', $name)     # sends a question to the process, waits, and returns the answer
+#   $process->pid
 #
 # In the process, $control is readable when there is a question:
 #
@@ -33,6 +34,8 @@ sub start {
     $ours->autoflush(1);
     return bless { name => $name, pid => $pid, control => $ours }, $class;
 }
+
+sub pid { $_[0]{pid} }
 
 sub ask {
     my ($self, @question) = @_;

@@ -8,6 +8,7 @@ use Digest::SHA qw(sha256_hex);
 use Test::More;
 use Verify::History;
 use Verify::Property::Acknowledged;
+use Verify::Property::Answers;
 use Verify::Property::Atomicity;
 use Verify::Property::Budgets;
 use Verify::Property::Conservation;
@@ -607,6 +608,29 @@ subtest 'operations' => sub {
     wrong('no answer', qr/issue has no answer/, [$op->(issue => 2, 0)]);
     right("... for $_", [$op->(issue => 2, 0), fault($_ => 2.05, 2.06)]) for qw(kill_worker kill_node);
     wrong("... for $_->[0]", qr/no answer/, [$op->(issue => 2, 0), fault(@$_)]) for ['kill_node', 1, 1.9], ['kill_worker', 2.05, 2.06, node => 1], ['reload', 2.05, 2.06];
+};
+
+subtest 'answers' => sub {
+    $property = \&Verify::Property::Answers::check;
+    my $took = sub { my ($seconds, %more) = @_; return [req => begin => 1, end => 1 + $seconds, %more] };
+    right('in time', [$took->(1.5), $took->(1.5, status => 503)]);
+    wrong('late', qr/answered after 1\.600 s; at most 1\.500 s are allowed/, [$took->(1.6)]);
+    wrong('... in an outage', qr/answered after/, [$took->(1.6, status => 503), fault(stop_redis => 0, 4)]);
+    wrong('... without a key', qr/answered after/, [$took->(1.6, id => '-', status => 401)]);
+    right('held', [$took->(4.4, hold => 3)]);
+    wrong('... longer', qr/answered after 4\.600 s; at most 4\.500/, [$took->(4.6, hold => 3)]);
+    right("late, in a $_", [$took->(1.7), map { my $what = $_; [$what => of => 'process 7', at => 1.5, end => 1.8] } $_]) for qw(stall wait);
+    wrong("... after a $_", qr/answered after/, [$took->(1.7), map { my $what = $_; [$what => of => 'process 7', at => 0.5, end => 0.8] } $_]) for qw(stall wait);
+    my %none = (status => 0);
+    wrong('no answer', qr/no answer after 15\.000 s/, [$took->(15, %none, unanswered => 'late')]);
+    right('... to a request that is held', [$took->(15, %none, unanswered => 'late', hold => 13.9)]);
+    right('the client left', [$took->(3, %none, unanswered => 'left'), $took->(15, %none)]);
+    my $closed = sub { return $took->($_[0], %none, unanswered => 'closed') };
+    wrong('a closed connection', qr/a connection was closed without an answer/, [$closed->(0.01)]);
+    right("... of a $_", [$closed->(0.5), fault($_ => 1.45, 1.6)]) for qw(kill_worker kill_node);
+    wrong("... after $_->[0]", qr/was closed/, [$closed->(0.5), fault(@$_)]) for ['kill_worker', 0.5, 0.6], ['kill_node', 1.45, 1.6, node => 1], ['kill_redis', 1.45, 1.6], ['cut', 1.45, 1.46];
+    right('... that a reload found idle', [$closed->(0.01), fault(reload => 0.95, 1.1)]);
+    wrong('... with a request', qr/was closed/, [$closed->(0.5), fault(reload => 0.95, 1.1)]);
 };
 
 done_testing;

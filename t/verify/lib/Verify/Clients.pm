@@ -20,6 +20,7 @@ package Verify::Clients;
 #   ]);
 #   $clients->pause        # waits until no request is under way
 #   $clients->resume
+#   $clients->pid
 #
 #   Verify::Clients::ask($node, $server, $id, $token, $location, $cost, $address)   # one request, blocking: its record;
 #                                                                                   #   undef if the node is down
@@ -60,6 +61,7 @@ sub start {
 
 sub pause  { $_[0]{process}->ask('pause') }
 sub resume { $_[0]{process}->ask('resume') }
+sub pid    { $_[0]{process}->pid }
 
 sub _turn {
     my ($self) = @_;
@@ -75,14 +77,14 @@ sub _turn {
     my %ready = map { fileno($_) => 1 } $select->can_read($timeout);
     for my $lane (@waiting) {
         if    ($ready{ fileno $lane->{waits} })           { $self->_receive($lane) }
-        elsif (now() > $lane->{leaves_at})                { $self->_end($lane, {}) }
+        elsif (now() > $lane->{leaves_at})                { $self->_end($lane, { unanswered => $lane->{is_patient} ? 'late' : 'left' }) }
     }
     return unless $self->{control} && $ready{ fileno $self->{control} };
     TestProcess::answer($self->{control}, sub {
         my ($what) = @_;
         $self->{running} = $what eq 'resume';
         if (!$self->{running}) {
-            $self->_end($_, {}) for grep { $_->{waits} && $_->{streams} } @lanes;
+            $self->_end($_, { unanswered => 'left' }) for grep { $_->{waits} && $_->{streams} } @lanes;
             local $self->{control};    # nothing else is asked meanwhile
             $self->_turn while grep { $_->{waits} } @lanes;
         }
@@ -109,6 +111,7 @@ sub _send {
     $lane->{record}{used} = $used if length $used;
     $lane->{record}{value} = $random->one_of(@{ $lane->{values} }) if $lane->{values};
     my $hold = $lane->{holds} ? $random->real(@{ $lane->{holds} }) : 0;
+    $lane->{record}{hold} = sprintf '%.3f', $hold if $hold;
     my $text = _format($lane->{record}, $self->_token($lane), $random->whole(1, 0xffff), $hold);
     my $socket = $lane->{sockets}[$node];
     # A connection that nginx has closed meanwhile is readable.
@@ -122,8 +125,9 @@ sub _send {
     $socket->blocking(0);
     $lane->{sockets}[$node] = $lane->{waits} = $socket;
     @$lane{qw(begin buffer)} = (now(), '');
-    $lane->{leaves_at} = $lane->{begin} + ($lane->{leaves} && $random->chance($lane->{leaves}) ? $random->real(0, $hold) : $patience);
-    syswrite($socket, $text) // $self->_end($lane, {});
+    $lane->{is_patient} = !($lane->{leaves} && $random->chance($lane->{leaves}));
+    $lane->{leaves_at} = $lane->{begin} + ($lane->{is_patient} ? $patience : $random->real(0, $hold));
+    syswrite($socket, $text) // $self->_end($lane, { unanswered => 'closed' });
 }
 
 sub _token {
@@ -147,7 +151,7 @@ sub _receive {
     my ($self, $lane) = @_;
     my $read = sysread $lane->{waits}, $lane->{buffer}, 65536, length $lane->{buffer};
     return if !defined $read && ($!{EAGAIN} || $!{EINTR});
-    return $self->_end($lane, {}) unless $read;
+    return $self->_end($lane, { unanswered => 'closed' }) unless $read;
     my $answer = _parse(\$lane->{buffer}) or return;
     $self->_end($lane, $answer);
 }
@@ -197,7 +201,7 @@ sub ask {
 
 sub begin {
     my ($node, $server, $record, $token, $hold) = @_;
-    $record = { %$record, node => $node, begin => sprintf('%.4f', now()), status => 0 };
+    $record = { %$record, node => $node, begin => sprintf('%.4f', now()), status => 0, unanswered => 'closed', $hold ? (hold => $hold) : () };
     my $socket = IO::Socket::UNIX->new(Peer => $server =~ s/^unix://r);
     local $SIG{PIPE} = 'IGNORE';
     return { record => $record, socket => $socket && syswrite($socket, _format($record, $token, undef, $hold)) ? $socket : undef };
@@ -208,11 +212,15 @@ sub finish {
     my $socket = $asked->{socket};
     my $buffer = '';
     my $answer;
-    while ($socket && IO::Select->new($socket)->can_read($patience) && sysread $socket, $buffer, 65536, length $buffer) {
+    my %record = %{ $asked->{record} };
+    while ($socket) {
+        if (!IO::Select->new($socket)->can_read($patience)) { $record{unanswered} = 'late'; last }
+        sysread($socket, $buffer, 65536, length $buffer) or last;
         $answer = _parse(\$buffer) and last;
     }
+    delete $record{unanswered} if $answer;
     delete $answer->{close} if $answer;
-    return { %{ $asked->{record} }, %{ $answer // {} }, end => sprintf('%.4f', now()) };
+    return { %record, %{ $answer // {} }, end => sprintf('%.4f', now()) };
 }
 
 1;

@@ -7,6 +7,7 @@ package Verify::Manager;
 #   my $manager = Verify::Manager->start(part => …, seed => …, nodes => [@addresses], token => $of_the_admin,
 #       group => 'team2', plans => ['troop', 'host']);
 #   $manager->pause, $manager->resume
+#   $manager->pid
 
 use strict;
 use warnings;
@@ -44,6 +45,7 @@ sub start {
 
 sub pause  { $_[0]{process}->ask('pause') }
 sub resume { $_[0]{process}->ask('resume') }
+sub pid    { $_[0]{process}->pid }
 
 # One key, from its issue to its end.
 sub _life {

@@ -23,6 +23,7 @@ package Verify::Model;
 #   $model->stood_still($request)               # whether that may be because the machine stood still
 #   $model->may_be_executed($request)           # whether its call may have been, if it was answered without the reply
 #   $model->stalled($from, $to)                 # for how many seconds the machine stood still
+#   $model->client_waited($from, $to)           # for how many seconds clients and the upstream waited for a processor
 #   $model->grants($id, $table)                 # the requests that were granted and cost something
 #   $model->window($rate, $request)             # the number of the window in which it was decided; undef if that is not certain
 #   $model->decided($request)                   # the earliest and the latest time of Redis's clock when that was
@@ -256,6 +257,11 @@ sub _stalls_near {
 sub stalled {
     my ($self, $from, $to) = @_;
     return sum0(map { $_->{end} - $_->{at} } $self->_stalls_near($from, $to));
+}
+
+sub client_waited {
+    my ($self, $from, $to) = @_;
+    return sum0(map { $_->{end} - $_->{at} } grep { $_->{end} >= $from && $_->{at} <= $to } $self->{history}->of('wait'));
 }
 
 sub in_flight { my ($self, $id) = @_; return ($self->{config}{in_flight} // {})->{$id} }

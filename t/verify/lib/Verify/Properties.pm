@@ -7,6 +7,7 @@ use strict;
 use warnings;
 use Exporter 'import';
 use Verify::Property::Acknowledged;
+use Verify::Property::Answers;
 use Verify::Property::Atomicity;
 use Verify::Property::Budgets;
 use Verify::Property::Conservation;
@@ -27,7 +28,7 @@ sub properties {
         ['revocation and bans' => \&Verify::Property::Endings::check], ['no wrong refusal' => \&Verify::Property::Refusals::check],
         ['budgets of addresses' => \&Verify::Property::Budgets::check], ['acknowledged' => \&Verify::Property::Acknowledged::check],
         ['in flight' => \&Verify::Property::InFlight::check], [notices => \&Verify::Property::Notices::check],
-        [operations => \&Verify::Property::Operations::check],
+        [operations => \&Verify::Property::Operations::check], [answers => \&Verify::Property::Answers::check],
     );
 }
 

@@ -6,6 +6,7 @@ package Verify::Upstream;
 #
 #   my $upstream = Verify::Upstream->start(part => "$dir/part-upstream");
 #   $upstream->directives($node)      # of a location
+#   $upstream->pid
 #
 # Each request is written to the history when it ends: `flight`. It is certainly in flight in the gateway between its
 # `begin` and its `end`, which is before the response, or when nginx closes the connection. nginx does that before the
@@ -35,6 +36,8 @@ sub start {
     });
     return bless { dir => $dir, path => $path, process => $process }, $class;
 }
+
+sub pid { $_[0]{process}->pid }
 
 sub directives {
     my ($self, $node) = @_;
