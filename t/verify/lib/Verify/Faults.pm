@@ -217,10 +217,11 @@ sub _lose_counts {
 sub _lose_scripts {
     my ($self) = @_;
     my $server = $self->{deployment}->master;
-    my $before;
+    my $before = $self->_errors($server, 'NOSCRIPT');
     return {
-        begin => sub { $before = $self->_info($server, 'memory', 'number_of_cached_scripts'); $self->{deployment}->ask($server, 'SCRIPT', 'FLUSH') },
-        evidence => sub { return $before ? "$before scripts were cached" : undef },
+        goes_on => 1,
+        begin => sub { $self->{deployment}->ask($server, 'SCRIPT', 'FLUSH') },
+        evidence => sub { my $count = $self->_errors($server, 'NOSCRIPT') - $before; return $count > 0 ? "$count commands got NOSCRIPT" : undef },
     };
 }
 
@@ -362,22 +363,37 @@ sub _kill_node {
     };
 }
 
+# `$shown` returns a text if the node shows what has changed, beside its new workers.
 sub _reloaded {
-    my ($self, $fault, %changed) = @_;
+    my ($self, $fault, $shown, %changed) = @_;
     my $nginx = $self->{nodes}->nginx($fault->{node});
     my %old = map { $_ => 1 } $nginx->workers;
     return {
+        goes_on => 1,
         begin => sub { $self->{nodes}->reload($fault->{node}, %changed) },
-        evidence => sub { my @new = $nginx->workers; return !grep({ $old{$_} } @new) ? "the workers are now @new" : undef },
+        evidence => sub {
+            my @new = $nginx->workers;
+            my $what = $shown->() // return undef;
+            return !grep({ $old{$_} } @new) ? "the workers are now @new$what" : undef;
+        },
     };
 }
 
-sub _reload       { my ($self, $fault) = @_; return $self->_reloaded($fault) }
-sub _rename_redis { my ($self, $fault) = @_; return $self->_reloaded($fault, name => 'main' . ++$self->{names}) }
+sub _reload { my ($self, $fault) = @_; return $self->_reloaded($fault, sub { '' }) }
+
+sub _rename_redis {
+    my ($self, $fault) = @_;
+    my $name = 'main' . ++$self->{names};
+    return $self->_reloaded($fault, sub { $self->{nodes}->redis_name($fault->{node}) eq $name ? ", with $name" : undef }, name => $name);
+}
+
 sub _resize_zone {
     my ($self, $fault) = @_;
     my @zones = @{ $self->{workload}{zones} };
-    return $self->_reloaded($fault, zone => $zones[ ++$self->{sizes}[ $fault->{node} ] % @zones ]);
+    my $size = $zones[ ++$self->{sizes}[ $fault->{node} ] % @zones ];
+    my ($number, $unit) = $size =~ /^(\d+)([km])$/;
+    my $bytes = $number * { k => 1 << 10, m => 1 << 20 }->{$unit};
+    return $self->_reloaded($fault, sub { $self->{nodes}->status($fault->{node})->{zone}{size_bytes} == $bytes ? ", with a zone of $bytes bytes" : undef }, zone => $size);
 }
 
 # The crowd uses more keys than the zone has places for, until entries of other keys have been evicted, and goes on.
@@ -403,21 +419,34 @@ sub _fill_zone {
 sub _move_address {
     my ($self, $fault) = @_;
     my $path = $self->{path}[ $fault->{node} ] = 1 - ($self->{path}[ $fault->{node} ] // 0);
-    return $self->_reloaded($fault, redis => sub { $self->{deployment}->directives($_[0], $path) });
+    my $proxy = ($self->{deployment}->proxies($fault->{node}))[$path];
+    my $before = $proxy->accepted;
+    my $connected = sub { my $count = $proxy->accepted - $before; return $count ? ", with $count connections to the other address" : undef };
+    return $self->_reloaded($fault, $connected, redis => sub { $self->{deployment}->directives($_[0], $path) });
 }
 
+# Each node has to show the changed limits, once. It does not while Redis is unreachable.
 sub _change_limits {
     my ($self, $fault) = @_;
     my $plan = $self->{workload}{tables}{strict}{plans}{small};
     my @usual = @{ $plan->{rates} };
-    my $all = $self->{workload}{nodes} - 1;
-    my $reload = sub { $self->{nodes}->reload($_) for 0 .. $all };
-    my @changed = map { [int($_->[0] * $fault->{value}), $_->[1]] } @usual;
+    my @all = 0 .. $self->{workload}{nodes} - 1;
+    my $reload = sub { $self->{nodes}->reload($_) for @all };
+    my @changed = map { my $limit = int($_->[0] * $fault->{value}); [$limit == $_->[0] ? $limit + 1 : $limit, $_->[1]] } @usual;
     $fault->{fields} = { table => 'strict', plan => 'small', rates => \@changed };
+    my @wanted = map { "$_->[0]r/$_->[1]s" } @changed;
+    my %shows;
+    my $ask = sub {
+        for my $node (grep { !$shows{$_} } @all) {
+            my $shown = $self->{nodes}->plan($node, 'strict', 'small') // next;
+            $shows{$node} = 1 if "@{ $shown->{rates} }" eq "@wanted";
+        }
+    };
     return {
-        begin => sub { $plan->{rates} = \@changed; $reload->() },
+        goes_on => 1,
+        begin => sub { $plan->{rates} = \@changed; $reload->(); $ask->() },
         end => sub { $plan->{rates} = \@usual; $reload->() },
-        evidence => sub { return "small has $changed[0][0]r/2s" },
+        evidence => sub { $ask->(); return keys %shows == @all ? "small has @wanted at each node" : undef },
     };
 }
 
@@ -466,7 +495,7 @@ sub _replaced {
         begin => sub { $begin->($old) },
         end => sub {
             # Sentinels that are still stopped could not choose one, and nothing ends a fault during the wait.
-            $_->sigcont for @{ $self->{stopped_sentinels} // [] };
+            $self->{release_sentinels}->() if $self->{release_sentinels};
             $new = wait_until('another master', sub { first { $_ != $old && !$before{ $_->port } && $is_master->($_) } $deployment->servers }, 60);
             $end->($old);
             wait_until('the old master to follow the new one', sub { !$is_master->($old) }, 60);
@@ -497,10 +526,21 @@ sub _fail_over {
 sub _stop_sentinels {
     my ($self) = @_;
     my @some = ($self->{deployment}->sentinels->sentinels)[1, 2];
+    my (@waiting, $silent);
+    # A failover may have to end the stop before.
+    my $release = $self->{release_sentinels} = sub {
+        $silent //= grep { !$_->pending } @waiting;
+        $_->sigcont for @some;
+        delete $self->{release_sentinels};
+    };
     return {
-        begin => sub { $_->sigstop for @some; $self->{stopped_sentinels} = \@some },
-        end => sub { $_->sigcont for @some; delete $self->{stopped_sentinels} },
-        evidence => sub { return 'two Sentinels of three were stopped' },
+        begin => sub {
+            $_->sigstop for @some;
+            @waiting = map { Resp->connect($_->address) } @some;
+            $_->send('PING') for @waiting;
+        },
+        end => $release,
+        evidence => sub { $_->read for @waiting; return $silent == @some ? "$silent Sentinels of three did not answer a PING before the end of the stop" : undef },
     };
 }
 
@@ -519,7 +559,11 @@ sub _move_slots {
             @slots = @slots[0 .. 2] if @slots > 3;
             $cluster->move_slots($from, $to, @slots);
         },
-        evidence => sub { return @slots ? 'slots ' . join(' ', @slots) . ' moved to port ' . $to->port : undef },
+        evidence => sub {
+            my @own = grep { $_->[2][1] == $to->port } @{ $self->{deployment}->ask($to, 'CLUSTER', 'SLOTS') };
+            my @moved = grep { my $slot = $_; grep { $slot >= $_->[0] && $slot <= $_->[1] } @own } @slots;
+            return @slots && @moved == @slots ? 'port ' . $to->port . " has slots @moved now" : undef;
+        },
     };
 }
 

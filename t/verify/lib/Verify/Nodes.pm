@@ -6,6 +6,8 @@ package Verify::Nodes;
 #   $nodes->all                        # Nginx objects
 #   $nodes->address($node)             # where clients connect
 #   $nodes->status($node)              # of tollgate_status, decoded; undef if the node does not answer
+#   $nodes->redis_name($node)          # the name of its tollgate_redis in the configuration that applies now
+#   $nodes->plan($node, $table, $plan) # what the node says of a plan: { rates => ['20r/2s', …], … }; undef if it does not
 #   $nodes->reload($node, %changed)    # with other settings: zone => '2m', redis => sub { … }; or with the same
 #   $nodes->processes                  # the process ids of masters and workers
 #   $nodes->evictions($node)           # { keys, quotas, … }: how many entries of each table its zone has evicted
@@ -67,13 +69,26 @@ sub _conf {
             $locations
             location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin $name; }
         }
-        server { listen unix:%DIR%/status.sock; location / { tollgate_status; } }
+        server { listen unix:%DIR%/status.sock; location / { tollgate_status; } location = /name { return 200 $name; } }
 CONF
 }
 
 sub status {
     my ($self, $node) = @_;
     return eval { http_request('unix:' . $self->{nginx}[$node]->dir . '/status.sock', 'GET', '/')->json };
+}
+
+# A small zone counts a further name as `(other)`, so the status does not show it.
+sub redis_name {
+    my ($self, $node) = @_;
+    return http_request('unix:' . $self->{nginx}[$node]->dir . '/status.sock', 'GET', '/name')->body;
+}
+
+# The API answers while Redis is reachable.
+sub plan {
+    my ($self, $node, $table, $plan) = @_;
+    my $answer = eval { http_request($self->address($node), 'GET', '/admin/plans', { Authorization => 'Bearer admin-token' })->json } // {};
+    return (map { $_->{plans}{$plan} } grep { $_->{name} eq $table } @{ $answer->{tables} // [] })[0];
 }
 
 sub evictions {

@@ -14,6 +14,7 @@ package Verify::Proxy;
 #   $proxy->set('pass')           # everything passes: the state at the start. Data that was held back arrives now
 #   $proxy->cut                   # closes all connections
 #   my $count = $proxy->affected  # how many pieces of data and connections the last fault has changed
+#   my $number = $proxy->accepted # how many connections it has accepted
 
 use strict;
 use warnings;
@@ -37,7 +38,7 @@ sub start {
     $self->{address} = $options{tcp} ? '127.0.0.1:' . $listener->sockport : "unix:$dir/proxy.sock";
     $self->{process} = TestProcess->start('proxy', sub {
         my ($control) = @_;
-        @$self{qw(listener mode parameter affected links)} = ($listener, 'pass', 0, 0, {});
+        @$self{qw(listener mode parameter affected accepted links)} = ($listener, 'pass', 0, 0, 0, {});
         $self->_serve($control);
     });
     return $self;
@@ -47,6 +48,7 @@ sub address  { $_[0]{address} }
 sub set      { my ($self, @mode) = @_; $self->{process}->ask(set => @mode) }
 sub cut      { $_[0]{process}->ask('cut') }
 sub affected { $_[0]{process}->ask('affected') }
+sub accepted { $_[0]{process}->ask('accepted') }
 
 sub _serve {
     my ($self, $control) = @_;
@@ -76,7 +78,7 @@ sub _next_event {
 
 sub _command {
     my ($self, $what, @arguments) = @_;
-    return $self->{affected} if $what eq 'affected';
+    return $self->{$what} if $what =~ /^(?:affected|accepted)$/;
     my @links = $self->_links;
     if ($what eq 'cut') {
         $self->{affected} = @links;
@@ -98,6 +100,7 @@ sub _command {
 sub _accept {
     my ($self) = @_;
     my $client = $self->{listener}->accept or return;
+    $self->{accepted}++;
     my ($path) = $self->{to} =~ /^unix:(.*)/;
     my $server = $self->{mode} eq 'refuse' ? undef : $path ? IO::Socket::UNIX->new(Peer => $path) : IO::Socket::INET->new(PeerAddr => $self->{to});
     if (!$server) {
