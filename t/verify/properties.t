@@ -385,6 +385,12 @@ subtest 'no wrong refusal' => sub {
     wrong('503 without Retry-After', qr/without its fields/, [requests([0.1], status => 503, retry => ''), fault(kill_redis => 0, 1)]);
     wrong('503 in the outage of another node', qr/503 without an outage/, [requests([0.1], status => 503, node => 1), fault(hold => 0, 1)]);
     wrong('granted alone without an outage', qr/granted alone/, [requests([0.1], verdict => 'degraded')]);
+    for my $reload (qw(resize_zone move_address)) {
+        wrong("503 after $reload", qr/503 without an outage/, [requests([0.1], status => 503), fault($reload => 0, 0.1)]);
+        wrong("granted alone after $reload", qr/granted alone/, [requests([0.1], verdict => 'degraded'), fault($reload => 0, 0.1)]);
+        right("... in an outage", [requests([0.1], verdict => 'degraded'), fault($reload => 0, 0.1), fault(hold => 0.05, 0.2)]);
+    }
+    right('... of a node that was killed', [requests([0.1], status => 503), fault(kill_node => -1, 0)]);
     right('429 after the limit', [requests([0.1, 0.2, 0.3]), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
     wrong('429 while there is room', qr/refused while the quota has room/, [requests([0.1, 0.2]), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
     wrong('... with a full zone', qr/refused while the quota has room/, [requests([0.1, 0.2]), requests([0.4], status => 429, reset => $zero + 2, retry => 2), fault(fill_zone => 0, 1)]);

@@ -200,7 +200,6 @@ sub faults_of {
 sub may_lack_redis {
     my ($self, $request) = @_;
     return 1 if $self->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
-    return 1 if $self->faults_of($request->{node}, $request->{begin}, $request->{end}, 'forget');
     return $self->stood_still($request);
 }
 
