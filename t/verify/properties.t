@@ -19,6 +19,7 @@ use Verify::Property::Notices;
 use Verify::Property::Operations;
 use Verify::Property::Refusals;
 use Verify::Property::Safety;
+use Verify::Property::Secrecy;
 
 # Windows of 2 s of Redis's clock, which is that of the clients here. The times of records are seconds after this one.
 my $zero = 1_800_000_000;
@@ -637,6 +638,14 @@ subtest 'answers' => sub {
     wrong("... after $_->[0]", qr/was closed/, [$closed->(0.5), fault(@$_)]) for ['kill_worker', 0.5, 0.6], ['kill_node', 1.45, 1.6, node => 1], ['kill_redis', 1.45, 1.6], ['cut', 1.45, 1.46];
     right('... that a reload found idle', [$closed->(0.01), fault(reload => 0.95, 1.1)]);
     wrong('... with a request', qr/was closed/, [$closed->(0.5), fault(reload => 0.95, 1.1)]);
+};
+
+subtest 'secrecy' => sub {
+    $property = \&Verify::Property::Secrecy::check;
+    my $flight = sub { return [flight => begin => 1, end => 2, id => 'b', node => 1, verdict => 'granted', @_] };
+    right('a request without its key', [$flight->()]);
+    wrong('... with it', qr/node 1 has passed the key of b to the upstream/, [$flight->(authorization => 1)]);
+    wrong('a key in a log', qr/a key is in error\.log: unknown-0000ffff/, [[leak => file => 'error.log', text => 'unknown-0000ffff']]);
 };
 
 done_testing;

@@ -15,6 +15,7 @@ package Verify::Deployment;
 #   $deployment->scan($pattern)              # the names of all keys
 #   $deployment->hashes($pattern)            # all hashes of these names: { NAME => { FIELD => VALUE, … }, … }
 #   $deployment->entries($pattern)           # of all streams of these names: [ID, { FIELD => VALUE, … }], …
+#   $deployment->files                       # the paths of all files with the data of servers
 #   $deployment->available                   # whether a master that answers serves every key
 #   $deployment->sentinels, $deployment->cluster     # the object that manages the servers, if any
 #   $deployment->certificates        # with TLS: the Certificates object
@@ -30,8 +31,9 @@ use Sentinels;
 use Verify::Proxy;
 use Wait qw(free_port);
 
-# Every write is on disk before it is answered: a server that is killed has lost nothing that it acknowledged.
-my @durable = ('appendonly yes', 'appendfsync always');
+# Every write is on disk before it is answered: a server that is killed has lost nothing that it acknowledged. The files
+# can be searched for texts.
+my @durable = ('appendonly yes', 'appendfsync always', 'rdbcompression no');
 
 sub start {
     my ($class, %options) = @_;
@@ -187,6 +189,8 @@ sub entries {
     }
     return @entries;
 }
+
+sub files { my ($self) = @_; return grep { -f } map { my $dir = $_->dir; glob "$dir/*.rdb $dir/*.aof $dir/appendonlydir/*" } $self->servers }
 
 sub available {
     my ($self) = @_;

@@ -18,6 +18,7 @@ use Verify::Property::Notices;
 use Verify::Property::Operations;
 use Verify::Property::Refusals;
 use Verify::Property::Safety;
+use Verify::Property::Secrecy;
 
 our @EXPORT_OK = qw(properties);
 
@@ -29,6 +30,7 @@ sub properties {
         ['budgets of addresses' => \&Verify::Property::Budgets::check], ['acknowledged' => \&Verify::Property::Acknowledged::check],
         ['in flight' => \&Verify::Property::InFlight::check], [notices => \&Verify::Property::Notices::check],
         [operations => \&Verify::Property::Operations::check], [answers => \&Verify::Property::Answers::check],
+        [secrecy => \&Verify::Property::Secrecy::check],
     );
 }
 

@@ -8,7 +8,7 @@ package Verify::Upstream;
 #   $upstream->directives($node)      # of a location
 #   $upstream->pid
 #
-# Each request is written to the history when it ends: `flight`. It is certainly in flight in the gateway between its
+# Each request is written to the history when it ends: `flight`, with `authorization` if it has this field. It is certainly in flight in the gateway between its
 # `begin` and its `end`, which is before the response, or when nginx closes the connection. nginx does that before the
 # request ends. All requests come to this one process, which looks for closed connections before each begin: two requests
 # overlap here only if they did in the gateway.
@@ -79,6 +79,7 @@ sub _read {
     ($connection->{used}) = $text =~ /^GET [^ ]*\bu=(\w+)/;
     $connection->{begin} = now();
     $connection->{due} = $connection->{begin} + ($hold // 0) / 1000;
+    $connection->{authorization} = 1 if $text =~ /^Authorization:/mi;
     $connection->{fields} = { map { lc $_ => $text =~ /^X-$_: *(.*?)\r$/m } qw(Node Id Verdict) };
 }
 
@@ -95,7 +96,7 @@ sub _end {
     my ($self, $connection) = @_;
     delete $self->{connections}{ fileno $connection->{socket} };
     $self->{history}->write(flight => {
-        %{ $connection->{fields} }, begin => sprintf('%.6f', $connection->{begin}), end => sprintf('%.6f', now()),
+        %{ $connection->{fields} }, authorization => $connection->{authorization}, begin => sprintf('%.6f', $connection->{begin}), end => sprintf('%.6f', now()),
     }) if $connection->{begin};
 }
 
