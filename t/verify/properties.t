@@ -381,6 +381,7 @@ subtest 'no wrong refusal' => sub {
     wrong('a late answer that needs no Redis', qr/a late answer that needs no Redis/, [@late]);
     wrong('... in an outage', qr/a late answer/, [@late, fault(stop_redis => 0, 1)]);
     right('... whose node waited for a processor', [@late, $waits->(0.1)]);
+    right('... whose client did', [@late, [wait => of => 'process 8', at => 0.1, end => 0.25]]);
     right('... or was killed', [@late, fault(kill_node => 0.1, 0.2)]);
     wrong('503 with a full zone', qr/503 without an outage/, [requests([0.1], status => 503), fault(fill_zone => 0, 1)]);
     wrong('503 without Retry-After', qr/without its fields/, [requests([0.1], status => 503, retry => ''), fault(kill_redis => 0, 1)]);

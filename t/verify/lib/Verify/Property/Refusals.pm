@@ -61,7 +61,8 @@ sub _check_promptness {
     my ($model) = @_;
     return map { evidence('a late answer that needs no Redis', $_) } grep {
         ($_->{sends} // '') =~ /^(?:nothing|wrong)$/ && $_->{status}
-            && $_->{end} - $_->{begin} - $model->stalled($_->{begin}, $_->{end}) > $prompt
+            && $_->{end} - $_->{begin} > $prompt
+            && $_->{end} - $_->{begin} - $model->stalled($_->{begin}, $_->{end}) - $model->client_waited($_->{begin}, $_->{end}) > $prompt
             && !$model->faults_of($_->{node}, $_->{begin}, $_->{end}, 'node')
     } $model->history->requests('-');
 }
