@@ -382,7 +382,10 @@ subtest 'no wrong refusal' => sub {
     wrong('... in an outage', qr/a late answer/, [@late, fault(stop_redis => 0, 1)]);
     right('... whose node waited for a processor', [@late, $waits->(0.1)]);
     right('... whose client did', [@late, [wait => of => 'process 8', at => 0.1, end => 0.25]]);
-    right('... or was killed', [@late, fault(kill_node => 0.1, 0.2)]);
+    right("... or had a $_", [@late, fault($_ => 0.1, 0.2)]) for qw(kill_node stop_worker);
+    wrong('... another one', qr/a late answer/, [@late, fault(stop_worker => 0.1, 0.2, node => 1)]);
+    right('503 of a worker that was stopped', [requests([0.1], status => 503), fault(stop_worker => 0, 0.05)]);
+    wrong('... at another node', qr/503 without an outage/, [requests([0.1], status => 503), fault(stop_worker => 0, 0.05, node => 1)]);
     wrong('503 with a full zone', qr/503 without an outage/, [requests([0.1], status => 503), fault(fill_zone => 0, 1)]);
     wrong('503 without Retry-After', qr/without its fields/, [requests([0.1], status => 503, retry => ''), fault(kill_redis => 0, 1)]);
     wrong('503 in the outage of another node', qr/503 without an outage/, [requests([0.1], status => 503, node => 1), fault(hold => 0, 1)]);
@@ -629,6 +632,9 @@ subtest 'answers' => sub {
     wrong('... longer', qr/answered after 4\.600 s; at most 4\.500/, [$took->(4.6, hold => 3)]);
     right("late, in a $_", [$took->(1.7), map { my $what = $_; [$what => of => 'process 7', at => 1.5, end => 1.8] } $_]) for qw(stall wait);
     wrong("... after a $_", qr/answered after/, [$took->(1.7), map { my $what = $_; [$what => of => 'process 7', at => 0.5, end => 0.8] } $_]) for qw(stall wait);
+    right('late, at a worker that was stopped', [$took->(2.4), fault(stop_worker => 0.5, 1.5)]);
+    wrong('... later', qr/answered after 2\.600 s; at most 2\.500/, [$took->(2.6), fault(stop_worker => 0.5, 1.5)]);
+    wrong('... another worker', qr/answered after/, [$took->(2.4), fault(stop_worker => 0.5, 1.5, node => 1)]);
     my %none = (status => 0);
     wrong('no answer', qr/no answer after 15\.000 s/, [$took->(15, %none, unanswered => 'late')]);
     right('... to a request that is held', [$took->(15, %none, unanswered => 'late', hold => 13.9)]);

@@ -40,6 +40,7 @@ my %kind = (
     refuse_tls     => { on => 'server', for => [0.3, 3],   in => [qw(redis)], tls => 1 },
     step_clock     => { on => 'server', for => [0, 0],     in => [qw(redis)], value => [-5, 20] },
     kill_worker    => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
+    stop_worker    => { on => 'node',   for => [0.3, 2],   in => [qw(redis sentinel cluster)] },
     kill_node      => { on => 'node',   for => [0.1, 2],   in => [qw(redis sentinel cluster)] },
     reload         => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
     rename_redis   => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
@@ -339,16 +340,39 @@ sub _step_clock {
 
 # --- nodes
 
-sub _kill_worker {
+sub _worker {
     my ($self, $fault) = @_;
     my $nginx = $self->{nodes}->nginx($fault->{node});
     # Other faults end workers, too.
     my @workers = wait_until('workers', sub { my @now = $nginx->workers; return @now ? \@now : undef })->@*;
-    my $pid = $workers[ int($fault->{value} * @workers) ];
+    return $workers[ int($fault->{value} * @workers) ];
+}
+
+sub _kill_worker {
+    my ($self, $fault) = @_;
+    my $nginx = $self->{nodes}->nginx($fault->{node});
+    my $pid = $self->_worker($fault);
     my $log = $self->_new_log($fault->{node});
     return {
         begin => sub { $nginx->kill_worker($pid) },
         evidence => sub { wait_until('the log', sub { $log->() =~ /process $pid exited on signal 9/ }); return "worker $pid exited on signal 9" },
+    };
+}
+
+# It goes on by itself: a reload may wait for it meanwhile.
+sub _stop_worker {
+    my ($self, $fault) = @_;
+    my $pid = $self->_worker($fault);
+    my $is_stopped = sub { open my $file, '<', "/proc/$pid/stat" or return 0; return (<$file> // '') =~ /\) T / };
+    my $was_stopped;
+    return {
+        begin => sub {
+            kill STOP => $pid;
+            system sprintf '(sleep %.3f; kill -CONT %d) > /dev/null 2>&1 &', $fault->{for}, $pid;
+            $was_stopped = eval { wait_until('the stop', $is_stopped, 0.2) };
+        },
+        end => sub { wait_until('the worker to go on', sub { !$is_stopped->() }) },
+        evidence => sub { return $was_stopped ? "worker $pid was in the state T" : undef },
     };
 }
 

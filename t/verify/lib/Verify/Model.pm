@@ -49,7 +49,7 @@ our $recovery = 5;
 my %group;
 $group{full_outage}{$_} = 1 for qw(kill_redis stop_redis strand_calls pause_redis refuse_memory refuse_user wrong_master);    # at every node, all the time
 $group{outage}{$_} = 1 for keys %{ $group{full_outage} }, qw(restart_redis refuse_tls delay hold refuse mute truncate cut
-    kill_master stop_master fail_over stop_sentinels move_slots kill_node);
+    kill_master stop_master fail_over stop_sentinels move_slots kill_node stop_worker);
 $group{loss}{$_} = 1 for qw(lose_counts kill_master stop_master fail_over);          # counts may be lost
 $group{forget}{$_} = 1 for qw(kill_node resize_zone move_address);                    # a node loses what it knows
 $group{node}{$_} = 1 for qw(kill_worker kill_node);
@@ -192,7 +192,7 @@ sub _faults_near {
 # Faults of a node, or of all nodes.
 sub faults_of {
     my ($self, $node, $from, $to, $what) = @_;
-    return grep { $_->{kind} !~ /^(?:delay|hold|refuse|mute|truncate|cut|kill_worker|kill_node|reload|rename_redis|move_address|resize_zone)$/ || $_->{node} == $node }
+    return grep { $_->{kind} !~ /^(?:delay|hold|refuse|mute|truncate|cut|kill_worker|stop_worker|kill_node|reload|rename_redis|move_address|resize_zone)$/ || $_->{node} == $node }
         $self->faults($from, $to, $what);
 }
 

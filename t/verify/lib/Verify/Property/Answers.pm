@@ -2,13 +2,15 @@ package Verify::Property::Answers;
 
 # Each request is answered in time: within the time that the upstream holds it, once `timeout` for the look-up of its key
 # and once for its decision (module/README.md: no call lasts longer), and a margin. The time in which the machine stood
-# still is added, and that in which the client or the upstream waited for a processor.
+# still is added, that in which the client or the upstream waited for a processor, and that in which a worker of the node
+# was stopped: the other one may wait for what it has locked.
 #
 # A request has no answer only if its client left it, or if a fault has ended its connection: a worker or a node was
 # killed, or an old worker of a reload closed a connection that was idle, at the moment at which the request was sent.
 
 use strict;
 use warnings;
+use List::Util qw(sum0);
 use Verify::Model qw(evidence);
 
 my $margin = 0.5;
@@ -27,6 +29,8 @@ sub _wrong {
     if ($unanswered eq 'closed') { return _may_be_closed($model, $request) ? undef : 'a connection was closed without an answer' }
     my $most = ($request->{hold} // 0) + 2 * ($model->config->{timeout} // 0.5) + $margin;
     return if $took <= $most;
+    $most += sum0(map { $_->{end} - $_->{begin} } grep { $_->{begin} <= $request->{end} && $_->{end} >= $request->{begin} }
+        $model->faults_of($request->{node}, $request->{begin}, $request->{end}, 'stop_worker'));
     return if $took <= $most + $model->stalled($request->{begin}, $request->{end}) + $model->client_waited($request->{begin}, $request->{end});
     return sprintf '%s after %.3f s; at most %.3f s are allowed', $unanswered ? 'no answer' : 'answered', $took, $most;
 }

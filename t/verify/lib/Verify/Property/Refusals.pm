@@ -56,14 +56,14 @@ sub _check_answers {
     return @violations;
 }
 
-# A worker answers a request without a valid key at once, whatever Redis does, unless it is killed.
+# A worker answers a request without a valid key at once, whatever Redis does, unless it is killed or stopped.
 sub _check_promptness {
     my ($model) = @_;
     return map { evidence('a late answer that needs no Redis', $_) } grep {
         ($_->{sends} // '') =~ /^(?:nothing|wrong)$/ && $_->{status}
             && $_->{end} - $_->{begin} > $prompt
             && $_->{end} - $_->{begin} - $model->stalled($_->{begin}, $_->{end}) - $model->client_waited($_->{begin}, $_->{end}) > $prompt
-            && !$model->faults_of($_->{node}, $_->{begin}, $_->{end}, 'node')
+            && !$model->faults_of($_->{node}, $_->{begin}, $_->{end}, 'node') && !$model->faults_of($_->{node}, $_->{begin}, $_->{end}, 'stop_worker')
     } $model->history->requests('-');
 }
 
