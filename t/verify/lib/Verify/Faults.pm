@@ -22,6 +22,7 @@ use List::Util qw(first sum0);
 use RedisServer;
 use Resp;
 use Verify::Clock qw(now);
+use Verify::Nodes;
 use Wait qw(wait_until);
 
 # What each kind acts on; two faults never act on the same thing at the same time. `for` is its length in seconds.
@@ -177,7 +178,7 @@ sub _stop_redis {
 sub _strand_calls {
     my ($self, $fault) = @_;
     my $stop = $self->_stop_redis($fault);
-    my $is_settled = sub { !grep { my $status = $self->{nodes}->status($_); !$status || grep { defined $_->{on_failure} && $_->{breaker_open_workers} } @{ $status->{redis} } } 0 .. $self->{workload}{nodes} - 1 };
+    my $is_settled = sub { !grep { my $status = $self->{nodes}->status($_); !$status || grep { Verify::Nodes::is_configured($_) && $_->{breaker_open_workers} } @{ $status->{redis} } } 0 .. $self->{workload}{nodes} - 1 };
     return {
         %$stop,
         begin => sub {

@@ -8,6 +8,7 @@ package Verify::Nodes;
 #   $nodes->status($node)              # of tollgate_status, decoded; undef if the node does not answer
 #   $nodes->redis_name($node)          # the name of its tollgate_redis in the configuration that applies now
 #   $nodes->plan($node, $table, $plan) # what the node says of a plan: { rates => ['20r/2s', …], … }; undef if it does not
+#   Verify::Nodes::is_configured($redis)    # whether an element of the status's `redis` may be in use now
 #   $nodes->reload($node, %changed)    # with other settings: zone => '2m', redis => sub { … }; or with the same
 #   $nodes->processes                  # the process ids of masters and workers
 #   $nodes->evictions($node)           # { keys, quotas, … }: how many entries of each table its zone has evicted
@@ -90,6 +91,9 @@ sub plan {
     my $answer = eval { http_request($self->address($node), 'GET', '/admin/plans', { Authorization => 'Bearer admin-token' })->json } // {};
     return (map { $_->{plans}{$plan} } grep { $_->{name} eq $table } @{ $answer->{tables} // [] })[0];
 }
+
+# A zone of this size has counters of one name. Those of a tollgate_redis that was renamed are `(other)`.
+sub is_configured { my ($redis) = @_; return defined $redis->{on_failure} || $redis->{name} eq '(other)' }
 
 sub evictions {
     my ($self, $node) = @_;
