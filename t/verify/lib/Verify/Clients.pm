@@ -7,6 +7,7 @@ package Verify::Clients;
 #       { id => 'hot1', token => '…', locations => ['a', 'b'], costs => [1, 3], gap => 0.05 },     # mean pause in seconds
 #       { id => 'solo1', …, obeys => 1 },        # waits as long as Retry-After says
 #       { id => 'rush1', …, stays => 3 },        # all its requests go to one node, another one after so many seconds
+#       { id => 'beat1', …, beat => 0.4 },       # one request each 0.4 s, at the same time as other lanes with this beat
 #       { keys => [['id1', '…'], …], node => 2, … },      # each key in turn, at this node
 #       { sends => 'unknown', … },               # another token each time, which no key has; its id is "-". Or 'nothing'; or
 #                                                #   'wrong': its checksum is, so that no node looks it up
@@ -190,7 +191,7 @@ sub _end {
     # A lane that sends bursts sends some requests at once, then waits.
     $gap = $self->{random}->chance(1 / $lane->{burst}) ? $gap * $lane->{burst} : 0 if $lane->{burst};
     $gap = $answer->{retry} + 0.001 if $lane->{obeys} && ($answer->{status} // 0) == 429 && $answer->{retry};
-    $lane->{next} = $end + $gap;
+    $lane->{next} = $lane->{beat} ? $lane->{beat} * (1 + int($end / $lane->{beat})) : $end + $gap;
 }
 
 sub ask {
