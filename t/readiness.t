@@ -52,6 +52,13 @@ $redis{main}->restart;
 becomes($readiness, '200 ready main:yes', '... which is started then');
 $nginx->stop;
 
+# The smallest zone has room for the counts of one Redis.
+$nginx = Nginx->start(conf => 'tollgate_zone 128k; ' . conf(qw(main other)));
+becomes($readiness, '503 not ready (other):no main:yes', 'a Redis that is counted with others');
+$redis{other}->restart;
+becomes($readiness, '200 ready (other):yes main:yes', '... is started');
+$nginx->stop;
+
 # A node without requests sends no calls.
 $on_failure = 'deny';
 $nginx = Nginx->start(conf => conf('main'), workers => 2);

@@ -32,7 +32,7 @@ std::uint64_t in_flight(gateway::Zone& zone, std::uint32_t redis) {
 void describe(Status::Redis& redis, const RedisConf& conf, gateway::Zone& zone) {
     redis.is_configured = true;
     redis.on_failure = name_of(conf.settings.on_failure);
-    redis.in_flight = in_flight(zone, conf.settings.name_hash);
+    redis.in_flight += in_flight(zone, conf.settings.name_hash);
     redis.nodes = zone.redis(conf.settings.name_hash).nodes.value();
     if (conf.settings.is_cluster) {
         redis.kind = "cluster";
@@ -58,8 +58,12 @@ Status node_status(const MainConf& conf, SharedMemory& memory) {
                   .redis = {}};
     memory.statistics().copy_to(status);
     for (const auto& redis : conf.redis) {
-        const auto found =
-            std::ranges::find(status.redis, redis->endpoint.name, &Status::Redis::name);
+        auto found = std::ranges::find(status.redis, redis->endpoint.name, &Status::Redis::name);
+        if (found == status.redis.end()) {
+            // The zone has no room for its counts.
+            found =
+                std::ranges::find(status.redis, StatisticsRegistry::kOthers, &Status::Redis::name);
+        }
         if (found != status.redis.end()) {
             describe(*found, *redis, memory.zone());
         }
