@@ -187,11 +187,12 @@ sub _end {
     $self->{history}->write(req => {
         %{ $lane->{record} }, begin => sprintf('%.4f', $lane->{begin}), end => sprintf('%.4f', $end), status => 0, %$answer,
     });
+    if (my $beat = $lane->{beat}) { $lane->{next} = $beat * (1 + int($end / $beat)); return }
     my $gap = $self->{random}->gap($lane->{gap});
     # A lane that sends bursts sends some requests at once, then waits.
     $gap = $self->{random}->chance(1 / $lane->{burst}) ? $gap * $lane->{burst} : 0 if $lane->{burst};
     $gap = $answer->{retry} + 0.001 if $lane->{obeys} && ($answer->{status} // 0) == 429 && $answer->{retry};
-    $lane->{next} = $lane->{beat} ? $lane->{beat} * (1 + int($end / $lane->{beat})) : $end + $gap;
+    $lane->{next} = $end + $gap;
 }
 
 sub ask {
