@@ -348,6 +348,7 @@ subtest 'revocations and bans' => sub {
     wrong('banned by requests that Redis had room for', qr/banned after 2 refusals/, [$refused[0], @alone, $refused[1], fault(stop_redis => 0.1, 0.2)], %grown);
     right('banned by requests that Redis may have refused', [$refused[0], @alone, $refused[1], [req => begin => -1, cost => 21, %n], fault(stop_redis => 0.1, 0.2)], %grown);
     my $banned = sub { my ($begin, $retry, %more) = @_; return [req => begin => $begin, status => 429, code => 'api_key_banned', retry => $retry, %n, %more] };
+    wrong('granted at the end of a ban, which a later answer tells', qr/is banned, but not here/, [@ban, $banned->(1.15, 3), [req => begin => 2.9, %n, node => 2]]);
     right('banned for the longest time', [@ban[0, 1], $banned->(0.3, 6)]);
     wrong('... for longer', qr/b is banned for longer than 6 s/, [@ban[0, 1], $banned->(0.3, 8)]);
     wrong('... in an outage', qr/banned for longer/, [@ban[0, 1], $banned->(0.3, 8), fault(stop_redis => 0.1, 0.2)]);

@@ -154,6 +154,8 @@ sub _check_bans {
                         ($ends, $last_banned) = ($ends_after, $request);
                         $announced_at = $request->{end} + $announced + $model->stalled($request->{begin}, $request->{end} + $announced);
                     }
+                    # A later one tells the end of the same ban more precisely.
+                    elsif ($ends_after > $ends) { ($ends, $last_banned) = ($ends_after, $request) }
                     $latest_end = max($latest_end, $request->{end} + $request->{retry});
                 }
                 elsif (_may_be_strike($request, $fits)) {
