@@ -55,7 +55,8 @@ Task<Instant> KeyReader::time() {
 }
 
 Task<std::string> KeyReader::id_with(std::string digest) {
-    std::vector<std::string> digests(1, std::move(digest));
+    std::vector<std::string> digests;
+    digests.push_back(std::move(digest));
     const auto found = co_await read(std::move(digests));
     if (found.empty() || found.front().pending) {
         throw OperationError(Reason::kUnknownId, "no id has this key");

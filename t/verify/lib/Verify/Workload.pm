@@ -172,7 +172,7 @@ sub lanes {
         elsif ($role eq 'lazy')  { push @lanes, map { { %lane, locations => [qw(a c)], gap => 0.08, costs => [1, 1, 1, 3], $id eq 'lazy1' ? (address => '192.0.2.1') : () } } 1 .. 2 }
         elsif ($role eq 'rush')  { push @lanes, map { { %lane, locations => ['a'], gap => 0.015, costs => [1], stays => 2 } } 1 .. 4 }
         elsif ($role eq 'solo')  { push @lanes, { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.06, obeys => 1, costs => [1, 1, 1, 0, 3] } }
-        elsif ($role eq 'beat')  { push @lanes, map { { %lane, locations => ['s'], beat => 0.3, stays => 0.3 } } 1 .. 8 }
+        elsif ($role eq 'beat')  { push @lanes, map { { %lane, locations => ['s'], gap => 0.3, beat => 0.3, stays => 0.3 } } 1 .. 8 }
         elsif ($role eq 'slide') { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.12 } } 1 .. 2 }
         elsif ($role eq 'month') { push @lanes, map { { %lane, locations => [qw(a b)], gap => 0.3 } } 1 .. 2 }
         elsif ($role eq 'slow')  { push @lanes, { %lane, locations => ['n'], gap => 0.25 }, { %lane, locations => ['n'], gap => 1.3, costs => [119] } }
