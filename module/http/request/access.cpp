@@ -70,16 +70,12 @@ ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
     return answer(context);
 }
 
-RequestContext* context_here(const ngx_http_request_t* r) {
-    return static_cast<RequestContext*>(ngx_http_get_module_ctx(r, ngx_http_tollgate_module));
-}
-
 ngx_int_t handle(ngx_http_request_t* r, const LocationConf& conf) {
     const RequestContext* context = RequestContext::find(r);
     if (context == nullptr) {
         return decide(r, conf);
     }
-    if (context_here(r) == nullptr) {
+    if (RequestContext::find_here(r) == nullptr) {
         return decide_again(r, conf, *context);
     }
     return context->outcome().is_decided() ? answer(*context) : static_cast<ngx_int_t>(NGX_AGAIN);
@@ -87,7 +83,7 @@ ngx_int_t handle(ngx_http_request_t* r, const LocationConf& conf) {
 
 /// Decides a request that other modules have granted, unless this location has let it pass before.
 ngx_int_t decide_late(ngx_http_request_t* r, const LocationConf& conf) {
-    const RequestContext* here = context_here(r);
+    const RequestContext* here = RequestContext::find_here(r);
     if (here != nullptr && here->is_late()) {
         return handle(r, conf);
     }
@@ -96,7 +92,7 @@ ngx_int_t decide_late(ngx_http_request_t* r, const LocationConf& conf) {
         return NGX_DECLINED;
     }
     const ngx_int_t rc = here == nullptr ? handle(r, conf) : decide(r, conf);
-    if (RequestContext* late = context_here(r)) {
+    if (RequestContext* late = RequestContext::find_here(r)) {
         late->set_late();
     }
     return rc;
