@@ -28,11 +28,13 @@ Task<UsagePage> read_all_usage(Database& database, const redis::Keys& keys, AllU
     std::size_t days = 0;
     bool has_more = true;
     const auto is_end = [&] { return days >= kMostDays || bounds.is_end(page.ids.size()); };
-    const auto is_late = [&] { return bounds.is_end_or_late(page.ids.size()); };
-    while (has_more && !is_end() && !is_late()) {
+    const auto is_end_or_late = [&] {
+        return days >= kMostDays || bounds.is_end_or_late(page.ids.size());
+    };
+    while (has_more && !is_end_or_late()) {
         auto next = co_await counted.after(std::move(progress), kIdsPerRead);
         std::size_t examined = 0;
-        while (examined < next.ids.size() && !is_end() && (examined == 0 || !is_late())) {
+        while (examined < next.ids.size() && (examined == 0 || !is_end_or_late())) {
             const auto count = std::min(
                 std::clamp(query.limit - page.ids.size(), kFewestHistories, kMostHistories),
                 next.ids.size() - examined);
