@@ -80,6 +80,27 @@ subtest 'a node that is refused recalls the lease of another one' => sub {
     $_->nginx->stop for $second, $first;
 };
 
+subtest 'a request that costs more than the limit recalls no lease' => sub {
+    my %options = (plans => 'plan free 100000r/d;', table => 'lease=5s', location => 'tollgate_cost $arg_c;');
+    my $first = Gateway->start(%options);
+    my $second = Gateway->start(%options, share => $first);
+    $first->import_key('k', id => 'k1', plan => 'free');
+    wait_for_room($first->redis, 86400);
+    my $events = Resp->connect($first->redis->address);
+    $events->send('SUBSCRIBE', 't:events');
+    $events->read;
+    my $spent = Load->run(servers => [$first->address], connections => 8, requests => 1000, token => 'k')->{status}{200};
+    cmp_ok($first->count('k1', 'api', 86400), '>', $spent, 'a node has a lease');
+    my $refusal = $second->get('/?c=100001', 'k');
+    is($refusal->status, 429, 'another one refuses a request that costs more than the limit');
+    cmp_ok($refusal->header('Retry-After'), '>', 20, '... until the reset');
+    becomes(sub { $second->get('/?c=100000', 'k')->header('Retry-After') }, 1, 'one that costs as much waits for the lease');
+    is($events->read->[2], 'recall:k1', '... which has been recalled');
+    is($first->redis->cmd('PUBLISH', 't:events', 'end'), 3, 'both nodes and this test are told');
+    is($events->read->[2], 'end', '... of one recall');
+    $_->nginx->stop for $second, $first;
+};
+
 subtest 'a graceful exit returns the lease' => sub {
     my $gateway = Gateway->start(plans => $ample, workers => 2);
     $gateway->import_key('k', id => 'k1', plan => 'free');

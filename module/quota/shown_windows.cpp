@@ -31,12 +31,12 @@ ExactInstant reset_of(const QuotaState& state, const TableQuota& quota, std::siz
 
 namespace {
 
-/// Whether other nodes or other workers may return units of a window before its reset.
+/// Whether other nodes or other workers may return units of a window for `cost` before its reset.
 bool may_be_returned(const QuotaState& state, const TableQuota& quota, std::size_t window,
-                     ExactInstant reset) {
+                     ExactInstant reset, std::int64_t cost) {
     // In an outage, they don't. There are no leases of buckets.
     if (quota.has_bucket() || state.returns_until == Instant{} || state.nodes > 0 ||
-        state.returns_until >= reset) {
+        state.returns_until >= reset || cost > quota.rates[window].requests) {
         return false;
     }
     // A lease of an earlier window does not help this one, unless windows slide.
@@ -50,7 +50,7 @@ bool may_be_returned(const QuotaState& state, const TableQuota& quota, std::size
 ExactInstant retry_at(const QuotaState& state, const TableQuota& quota, std::size_t window,
                       Instant now, std::int64_t cost) {
     const ExactInstant reset = reset_of(state, quota, window, now, cost);
-    return may_be_returned(state, quota, window, reset) ? state.returns_until : reset;
+    return may_be_returned(state, quota, window, reset, cost) ? state.returns_until : reset;
 }
 
 namespace {
@@ -93,7 +93,7 @@ void add_windows(WindowStates& windows, const QuotaState& state, const TableQuot
         const bool exhausted = refused && rest - reserve < cost;
         const ExactInstant reset = shown_reset(state, quota, i, now, cost, exhausted || rest == 0);
         const bool returns =
-            exhausted && state.returns_until > now && may_be_returned(state, quota, i, reset);
+            exhausted && state.returns_until > now && may_be_returned(state, quota, i, reset, cost);
         windows.push_back({.rate = rate,
                            .remaining = rest,
                            .reset = reset,

@@ -162,7 +162,8 @@ class RedisModel {
         }
         return {at, lease.recalled};
     }
-    /// Whether the units of a lease would help each full window, and none resets within a second.
+    /// Whether the units of a lease would help each full window, none resets within a second, and
+    /// the cost is within the limits.
     static bool would_help(Instant leased, std::int64_t cost, const TableQuota& quota,
                            std::span<const WindowCount> windows, Instant now) {
         bool helps = false;
@@ -174,7 +175,8 @@ class RedisModel {
             const Instant begins =
                 window_end(windows[i].number - (quota.sliding ? 2 : 1), rate.period);
             const Instant ends = window_end(windows[i].number, rate.period);
-            if (leased < begins || (!quota.sliding && ends <= now + std::chrono::seconds(1))) {
+            if (cost > rate.requests || leased < begins ||
+                (!quota.sliding && ends <= now + std::chrono::seconds(1))) {
                 return false;
             }
             helps = true;

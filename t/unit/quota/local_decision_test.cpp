@@ -174,6 +174,18 @@ TEST(Decide, AsksAgainWhenUnitsMayBeBackFromLeasesOfOtherNodes) {
     EXPECT_EQ(retry_at(node.windows(true)), kStart + 60s);
 }
 
+TEST(Decide, ExpectsNoUnitsBackForACostAboveTheLimit) {
+    Node node({{10, 60s}});
+    node.now += 10s;
+    node.ask();
+    node.apply_reply({{.count = 10}}, 0, leased_elsewhere(-9s));
+    node.demand.cost = 10;
+    EXPECT_EQ(retry_at(node.windows(true)), node.states[0].returns_until);
+    node.demand.cost = 11;
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
+    EXPECT_EQ(retry_at(node.windows(true)), kStart + 60s);
+}
+
 /// The same. The leases were recalled so long before kStart.
 Acquired recalled_elsewhere(std::chrono::milliseconds leased, std::chrono::milliseconds recalled) {
     Acquired answer{};

@@ -121,10 +121,12 @@ TEST_F(AcquireScript, RecallsNoLeaseThatWouldNotHelp) {
     const std::int64_t window = number(kHour) + 1;
     const Instant begins = window_end(window - 1, kHour);
     const Instant ends = window_end(window, kHour);
+    std::int64_t cost = 1;
     const auto recalled_after = [&](Instant leased, Instant refused) {
         redis_->run({"FLUSHALL"});
         set_clock(leased);
         context_.node = "n1";
+        acquire.demand.cost = 1;
         acquire.lease = 2;
         EXPECT_EQ(decide(acquire).lease, 2);
         set_clock(refused);
@@ -132,6 +134,7 @@ TEST_F(AcquireScript, RecallsNoLeaseThatWouldNotHelp) {
                      std::to_string(window), std::to_string(kHour.count()) + ".count", "100"});
         context_.node = "n2";
         acquire.lease = 0;
+        acquire.demand.cost = cost;
         const auto leases = decide(acquire).leased_elsewhere;
         EXPECT_NE(leases[1].at, Instant{});
         EXPECT_EQ(leases[1].recalled, Instant{}) << "this table has room";
@@ -141,6 +144,10 @@ TEST_F(AcquireScript, RecallsNoLeaseThatWouldNotHelp) {
     EXPECT_EQ(recalled_after(begins - 1ms, begins + 2s), Instant{}) << "of another window";
     EXPECT_EQ(recalled_after(begins, ends - 1s), Instant{}) << "the window resets at that time";
     EXPECT_EQ(recalled_after(begins, ends - 1001ms), ends - 1001ms);
+    cost = 100;
+    EXPECT_EQ(recalled_after(begins, begins + 2s), begins + 2s);
+    cost = 101;
+    EXPECT_EQ(recalled_after(begins, begins + 2s), Instant{}) << "the cost exceeds the limit";
 }
 
 }  // namespace

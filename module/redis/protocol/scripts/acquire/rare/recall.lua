@@ -1,8 +1,8 @@
 --R"lua(
 -- Asks the other nodes to return the units of a table that they lease. The last of these leases was granted at
 -- `leased_at`, and the leases were last recalled at `recalled`: a lease is recalled once. `at` is the index of the table's
--- terms, and its windows follow reply[last]. Nothing is recalled if the units would not help a full window, or if one
--- resets within a second. Returns the time of the recall; 0 if there is none.
+-- terms, and its windows follow reply[last]. Nothing is recalled if the units would not help a full window, if one resets
+-- within a second, or if the cost exceeds a limit. Returns the time of the recall; 0 if there is none.
 return function(name, leased_at, recalled, now, at, reply, last, cost)
     if recalled >= leased_at and recalled <= now then
         return recalled
@@ -22,7 +22,7 @@ return function(name, leased_at, recalled, now, at, reply, last, cost)
         if room < cost then
             helps = true
             local from, ends = (number - width + 2) * length, (number + 1) * length
-            if leased_at < from or (length > 0 and width == 2 and ends <= now + 1000) then
+            if cost > ARGV[argument] or leased_at < from or (length > 0 and width == 2 and ends <= now + 1000) then
                 return 0
             end
         end
