@@ -7,6 +7,7 @@ package Verify::Clients;
 #       { id => 'hot1', token => '…', locations => ['a', 'b'], costs => [1, 3], gap => 0.05 },     # mean pause in seconds
 #       { id => 'solo1', …, obeys => 1 },        # waits as long as Retry-After says
 #       { id => 'rush1', …, stays => 3 },        # all its requests go to one node, another one after so many seconds
+#       { id => 'lead1', …, stays => 8, beside => 1 },       # they go to the node after the one where other lanes stay
 #       { id => 'beat1', …, beat => 0.4 },       # one request each 0.4 s, at the same time as other lanes with this beat
 #       { keys => [['id1', '…'], …], node => 2, … },      # each key in turn, at this node
 #       { sends => 'unknown', … },               # another token each time, which no key has; its id is "-". Or 'nothing'; or
@@ -101,7 +102,7 @@ sub _send {
     if (my $keys = $lane->{keys}) { @$lane{qw(id token)} = @{ $keys->[ $lane->{turn}++ % @$keys ] } }
     my $node =
           defined $lane->{node} ? $lane->{node}
-        : $lane->{stays}        ? int(now() / $lane->{stays}) % @{ $self->{nodes} }
+        : $lane->{stays}        ? (int(now() / $lane->{stays}) + ($lane->{beside} // 0)) % @{ $self->{nodes} }
         :                         $random->whole(0, $#{ $self->{nodes} });
     $lane->{record} = {
         client => $self->{name}, n => ++$self->{number}, node => $node, id => $lane->{id} // '-',

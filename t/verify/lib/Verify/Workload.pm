@@ -67,9 +67,9 @@ sub new {
                 lease => 0, plans => { small => { rates => [[4000, 20]] } },
                 ban => { after => 8, within => 2, for => 2, up_to => 6 },
             },
-            # The same with leases: no refusal recalls them.
+            # The same with leases: no refusal recalls them, and they last for up to 3 s.
             leading => {
-                lease => 1, plans => { small => { rates => [[4000, 20]] } },
+                lease => 1, plans => { small => { rates => [[12_000, 60]] } },
                 ban => { after => 5, within => 2, for => 2, up_to => 6 },
             },
             # No request is refused but for those that are in flight.
@@ -125,7 +125,7 @@ sub new {
         slow1 => { plan => 'small', role => 'slow', loc => 'n' },
         # Often asks the node that has seen its few strikes.
         strike1 => { plan => 'small', role => 'strike', loc => 'w' },
-        # A node grants from a lease while others refuse until the key is banned.
+        # A node grants from a lease while another one refuses until the key is banned.
         lead1 => { plan => 'small', role => 'lead', loc => 'l' },
         flight1 => { plan => 'one',  role => 'flight', loc => 'f' },
         flight2 => { plan => 'few',  role => 'flight', loc => 'f' },
@@ -197,8 +197,8 @@ sub lanes {
         { sends => 'nothing', address => '192.0.2.4', locations => [qw(a s)], gap => 2 };    # seldom: its budget lasts
     my %strike = (id => 'strike1', token => $self->{token}{strike1}, locations => ['w'], stays => 3);
     push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, gap => 1.6, costs => [4001] };
-    my %lead = (id => 'lead1', token => $self->{token}{lead1}, locations => ['l']);
-    push @lanes, { %lead, gap => 0.04, stays => 3 }, { %lead, gap => 0.04, stays => 3 }, { %lead, gap => 0.7, burst => 6, costs => [4001] };
+    my %lead = (id => 'lead1', token => $self->{token}{lead1}, locations => ['l'], stays => 8);
+    push @lanes, { %lead, gap => 0.04 }, { %lead, gap => 0.04 }, { %lead, gap => 0.7, burst => 10, costs => [12_001], beside => 1 };
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
 }
 
