@@ -15,6 +15,7 @@ package Nginx;
 #       files     => { 'plans.conf' => $text },     # written to $dir before the start, with folders
 #       dir       => $other->dir,           # a directory that exists; otherwise a temporary one
 #       hosts     => $text,                 # the contents of its /etc/hosts; see can_replace_hosts
+#       routes    => { 6379 => 7001 },      # connections to these ports of 127.0.0.1 go to other ones
 #       modules   => [],                    # modules to load, names of those that are built or paths; all that are
 #                                           #   built unless given
 #       expect    => qr/.../,               # lines of the log at [alert] and worse that are expected
@@ -257,6 +258,7 @@ sub _run {
         open STDOUT, '>', "$dir/output";
         open STDERR, '>&', \*STDOUT;
         _prepare_sanitizers() if $ENV{TOLLGATE_SANITIZE};
+        $self->_prepare_routes;
         exec _with_hosts($self), $binary, '-p', "$dir/", '-e', "$dir/error.log", '-c', "$dir/nginx.conf", @arguments or POSIX::_exit(127);
     }
     waitpid $pid, 0;
@@ -279,6 +281,14 @@ sub _prepare_sanitizers {
     $ENV{LD_PRELOAD} = join ' ', @sanitizer_libraries;
     $ENV{ASAN_OPTIONS} = 'detect_leaks=0:abort_on_error=1';
     $ENV{UBSAN_OPTIONS} = 'print_stacktrace=1:halt_on_error=1';
+}
+
+# See routed_connect.cpp.
+sub _prepare_routes {
+    my ($self) = @_;
+    my $routes = $self->{options}{routes} or return;
+    $ENV{LD_PRELOAD} = join ' ', $ENV{LD_PRELOAD} // (), "$build/routed_connect.so";
+    $ENV{TOLLGATE_ROUTES} = join ',', map { "$_=$routes->{$_}" } sort keys %$routes;
 }
 
 sub _wait_for_start {

@@ -14,9 +14,9 @@ use Wait qw(wait_until);
 
 my $dir = File::Temp->newdir('proxy-test-XXXXXX', TMPDIR => 1);
 my $listener = IO::Socket::UNIX->new(Listen => 16, Local => "$dir/server.sock") or die $!;
-my $proxy = Verify::Proxy->start(to => "unix:$dir/server.sock", tcp => 0);
+my $proxy = Verify::Proxy->start(to => ["unix:$dir/server.sock"], tcp => 0);
 
-sub client { return IO::Socket::UNIX->new(Peer => $proxy->address =~ s/^unix://r) // die "no connection: $!\n" }
+sub client { return IO::Socket::UNIX->new(Peer => ($proxy->addresses)[0] =~ s/^unix://r) // die "no connection: $!\n" }
 sub accepted {
     IO::Select->new($listener)->can_read(30) or die "no connection of the proxy\n";
     return scalar $listener->accept;
@@ -163,11 +163,13 @@ subtest 'cut' => sub {
 
 subtest 'TCP' => sub {
     my $server = IO::Socket::INET->new(Listen => 16, LocalAddr => '127.0.0.1') or die $!;
-    my $other = Verify::Proxy->start(to => '127.0.0.1:' . $server->sockport, tcp => 1);
-    my $client = IO::Socket::INET->new(PeerAddr => $other->address) or die $!;
-    passes('over a port', $client, scalar $server->accept);
+    my $second = IO::Socket::INET->new(Listen => 16, LocalAddr => '127.0.0.1') or die $!;
+    my $other = Verify::Proxy->start(to => [map { '127.0.0.1:' . $_->sockport } $server, $second], tcp => 1);
+    my ($to_server, $to_second) = $other->addresses;
+    passes('over a port', IO::Socket::INET->new(PeerAddr => $to_server), scalar $server->accept);
+    passes('to another server', IO::Socket::INET->new(PeerAddr => $to_second), scalar $second->accept);
     shutdown $server, 2;    # the process of the proxy has it, too
-    ok(has_ended(IO::Socket::INET->new(PeerAddr => $other->address)), 'a connection is closed if there is no server');
+    ok(has_ended(IO::Socket::INET->new(PeerAddr => $to_server)), 'a connection is closed if there is no server');
     is($other->affected, 1, '... and counted');
 };
 

@@ -3,10 +3,11 @@ package Verify::Deployment;
 # The Redis of a run: one server, a master that Sentinel manages with two replicas, or a cluster of three masters with a
 # replica each.
 #
-#   my $deployment = Verify::Deployment->start(kind => 'redis', tls => 0, nodes => 3, clock => $shifted_clock);
+#   my $deployment = Verify::Deployment->start(kind => 'redis', tls => 0, nodes => 3, proxies => 1, clock => $shifted_clock);
 #   $deployment->directives($node, $path)    # lines of tollgate_redis. `redis` has two paths to the server, 0 and 1, of
 #                                            #   which each is a proxy of this node
-#   $deployment->proxies($node)              # of `redis`: the Verify::Proxy objects
+#   $deployment->routes($node)               # of the others: the ports of the servers, and those of this node's proxy
+#   $deployment->proxies($node)              # the Verify::Proxy objects; none without `proxies`
 #   $deployment->servers                     # RedisServer objects
 #   $deployment->masters                     # those that are masters now
 #   $deployment->ask($server, 'PING')        # a command, on a connection of its own
@@ -45,6 +46,7 @@ sub start {
     my $start = $options{kind} eq 'redis' ? '_start_redis' : $options{kind} eq 'sentinel' ? '_start_sentinel' : '_start_cluster';
     my $begin = sub { $self->$start };
     $options{clock} ? $options{clock}->start($begin) : $begin->();
+    $self->{proxies} = [map { [$self->_proxies] } 1 .. $self->{nodes}] if $self->{proxies};
     return $self;
 }
 
@@ -53,8 +55,14 @@ sub _start_redis {
     my $tls_port = $self->{tls} ? free_port() : undef;
     my $server = RedisServer->start(tcp => 1, conf => [@durable, 'repl-diskless-sync-delay 0', $tls_port ? $self->{certificates}->redis('server', $tls_port) : ()]);
     $self->{servers} = [$server];
-    my $to = $tls_port ? "127.0.0.1:$tls_port" : $server->address;
-    $self->{proxies} = [map { [map { Verify::Proxy->start(to => $to, tcp => $self->{tls}) } 0, 1] } 1 .. $self->{nodes}];
+    $self->{to} = $tls_port ? "127.0.0.1:$tls_port" : $server->address;
+}
+
+# Of one node.
+sub _proxies {
+    my ($self) = @_;
+    return map { Verify::Proxy->start(to => [$self->{to}], tcp => $self->{tls}) } 0, 1 if $self->{kind} eq 'redis';
+    return Verify::Proxy->start(to => [map { '127.0.0.1:' . $_->port } $self->servers], tcp => 1);
 }
 
 # The lines for TLS of a server and its port, as RedisServer wants them.
@@ -79,14 +87,22 @@ sub _start_cluster {
 sub directives {
     my ($self, $node, $path) = @_;
     my $servers =
-          $self->{proxies}   ? 'server ' . $self->{proxies}[$node][ $path // 0 ]->address . ';'
+          $self->{kind} eq 'redis' ? 'server ' . ($self->{proxies}[$node][ $path // 0 ]->addresses)[0] . ';'
         : $self->{sentinels} ? $self->{sentinels}->directive
         :                      'cluster ' . $self->{cluster}->address . ';';
     return $servers unless $self->{tls};
     return "$servers tls on; tls_ca " . $self->{certificates}->certificate('ca') . '; tls_server_name redis.test;';
 }
 
-sub proxies   { my ($self, $node) = @_; return @{ ($self->{proxies} // [])->[$node] // [] } }
+sub routes {
+    my ($self, $node) = @_;
+    my ($proxy) = $self->{kind} eq 'redis' ? () : $self->proxies($node);
+    return undef unless $proxy;
+    my @ports = map { /(\d+)$/ } $proxy->addresses;
+    return { map { ($_->port => shift @ports) } $self->servers };
+}
+
+sub proxies   { my ($self, $node) = @_; return $self->{proxies} ? @{ $self->{proxies}[$node] } : () }
 sub servers   { @{ $_[0]{servers} } }
 sub sentinels { $_[0]{sentinels} }
 sub certificates { $_[0]{certificates} }

@@ -3,6 +3,7 @@ package Verify::Faults;
 # Faults: how each kind begins, how it ends, and what proves that it was in effect.
 #
 #   my @kinds = Verify::Faults::kinds('redis', $tls)
+#   Verify::Faults::needs_proxy($kind)    # whether it is a fault of a proxy
 #   my $faults = Verify::Faults->new(deployment => …, nodes => …, workload => …, clock => …, history => …,
 #       watch => sub { … },             # watches the run until a time
 #       traffic => sub { my ($goes_on) = @_; … },     # lets the clients pause, or go on
@@ -49,12 +50,12 @@ my %kind = (
     resize_zone    => { on => 'node',   for => [0, 0],     in => [qw(redis sentinel cluster)] },
     fill_zone      => { on => 'node',   for => [0.3, 4],   in => [qw(redis sentinel cluster)], needs => [qw(server watch path)] },
     change_limits  => { on => 'limits', for => [1, 6],     in => [qw(redis sentinel cluster)], value => [0.5, 2] },
-    delay          => { on => 'path',   for => [0.5, 4],   in => [qw(redis)], value => [0.02, 1] },
-    hold           => { on => 'path',   for => [0.3, 4],   in => [qw(redis)] },
-    refuse         => { on => 'path',   for => [0.3, 4],   in => [qw(redis)] },
-    mute           => { on => 'path',   for => [0.1, 2],   in => [qw(redis)], value => [0.05, 1], needs => [qw(server)] },
-    truncate       => { on => 'path',   for => [0.1, 1],   in => [qw(redis)], value => [1, 60], needs => [qw(server)] },
-    cut            => { on => 'path',   for => [0, 0],     in => [qw(redis)], needs => [qw(server)] },
+    delay          => { on => 'path',   for => [0.5, 4],   in => [qw(redis sentinel cluster)], value => [0.02, 1] },
+    hold           => { on => 'path',   for => [0.3, 4],   in => [qw(redis sentinel cluster)] },
+    refuse         => { on => 'path',   for => [0.3, 4],   in => [qw(redis sentinel cluster)] },
+    mute           => { on => 'path',   for => [0.1, 2],   in => [qw(redis sentinel cluster)], value => [0.05, 1], needs => [qw(server)] },
+    truncate       => { on => 'path',   for => [0.1, 1],   in => [qw(redis sentinel cluster)], value => [1, 60], needs => [qw(server)] },
+    cut            => { on => 'path',   for => [0, 0],     in => [qw(redis sentinel cluster)], needs => [qw(server)] },
     kill_master    => { on => 'server', for => [3, 8],     in => [qw(sentinel cluster)] },
     stop_master    => { on => 'server', for => [3, 6],     in => [qw(sentinel)] },
     fail_over      => { on => 'server', for => [2, 4],     in => [qw(sentinel cluster)] },
@@ -69,6 +70,8 @@ sub kinds {
         ($tls || !$about->{tls}) && grep { $_ eq $deployment } @{ $about->{in} }
     } sort keys %kind;
 }
+
+sub needs_proxy { my ($name) = @_; return $kind{$name}{on} eq 'path' }
 
 sub schedule {
     my ($random, $kinds, %options) = @_;

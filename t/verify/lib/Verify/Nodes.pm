@@ -2,7 +2,8 @@ package Verify::Nodes;
 
 # The nodes of a run: nginx processes that share a Redis.
 #
-#   my $nodes = Verify::Nodes->start($workload, $upstream, redis => sub { my ($node) = @_; "server …;" });
+#   my $nodes = Verify::Nodes->start($workload, $upstream, routes => sub { my ($node) = @_; … },    # as of Nginx.pm
+#       redis => sub { my ($node) = @_; "server …;" });
 #   $nodes->all                        # Nginx objects
 #   $nodes->address($node)             # where clients connect
 #   $nodes->status($node)              # of tollgate_status, decoded; undef if the node does not answer
@@ -27,7 +28,7 @@ sub start {
     $self->{nginx} = [map {
         Nginx->start(
             workers => $workload->{workers}, log_level => 'notice', conf => $self->_conf($_), events => 'worker_connections 512;',
-            files => { 'www/served' => "served\n" },
+            files => { 'www/served' => "served\n" }, routes => $settings{routes}->($_),
         )
     } 0 .. $workload->{nodes} - 1];
     return $self;

@@ -1,10 +1,10 @@
 package Verify::Proxy;
 
-# A proxy between one node and Redis, in a separate process. It does not read what passes: it also serves TLS. The end of a
+# A proxy between one node and its Redis servers, in a separate process. It does not read what passes: it also serves TLS. The end of a
 # connection arrives after the data that was sent before: a call that its node has given up still reaches Redis, late.
 #
-#   my $proxy = Verify::Proxy->start(to => 'unix:/…', tcp => 0);     # listens on a Unix socket, or on a port
-#   $proxy->address
+#   my $proxy = Verify::Proxy->start(to => ['unix:/…', …], tcp => 0);    # listens on a Unix socket for each, or on a port
+#   $proxy->addresses             # where it listens, in the order of `to`
 #   $proxy->set('delay', 0.2)     # each piece of data arrives so many seconds later, in both directions
 #   $proxy->set('hold')           # nothing passes, not even the end of a connection; also on new connections
 #   $proxy->set('refuse')         # connections are closed, also new ones
@@ -29,22 +29,26 @@ use Verify::Clock qw(now);
 sub start {
     my ($class, %options) = @_;
     my $dir = File::Temp->newdir('proxy-XXXXXX', TMPDIR => 1);
-    my $listener =
-        $options{tcp}
-        ? IO::Socket::INET->new(Listen => 256, LocalAddr => '127.0.0.1', ReuseAddr => 1)
-        : IO::Socket::UNIX->new(Listen => 256, Local => "$dir/proxy.sock");
-    die "proxy: $!\n" unless $listener;
-    my $self = bless { dir => $dir, to => $options{to} }, $class;
-    $self->{address} = $options{tcp} ? '127.0.0.1:' . $listener->sockport : "unix:$dir/proxy.sock";
+    my $self = bless { dir => $dir, addresses => [] }, $class;
+    my (@listeners, %to);
+    for my $to (@{ $options{to} }) {
+        my $path = "$dir/proxy" . @listeners . '.sock';
+        my $listener = $options{tcp}
+            ? IO::Socket::INET->new(Listen => 256, LocalAddr => '127.0.0.1', ReuseAddr => 1)
+            : IO::Socket::UNIX->new(Listen => 256, Local => $path);
+        push @listeners, $listener // die "proxy: $!\n";
+        push @{ $self->{addresses} }, $options{tcp} ? '127.0.0.1:' . $listener->sockport : "unix:$path";
+        $to{ fileno $listener } = $to;
+    }
     $self->{process} = TestProcess->start('proxy', sub {
         my ($control) = @_;
-        @$self{qw(listener mode parameter affected accepted links)} = ($listener, 'pass', 0, 0, 0, {});
+        @$self{qw(listeners to mode parameter affected accepted links)} = (\@listeners, \%to, 'pass', 0, 0, 0, {});
         $self->_serve($control);
     });
     return $self;
 }
 
-sub address  { $_[0]{address} }
+sub addresses { @{ $_[0]{addresses} } }
 sub set      { my ($self, @mode) = @_; $self->{process}->ask(set => @mode) }
 sub cut      { $_[0]{process}->ask('cut') }
 sub affected { $_[0]{process}->ask('affected') }
@@ -54,12 +58,13 @@ sub _serve {
     my ($self, $control) = @_;
     local $SIG{PIPE} = 'IGNORE';
     while (1) {
-        my $read = IO::Select->new($control, $self->{listener}, map { my $link = $_; grep { !$link->{ended}{$_} } @$link{qw(client server)} } $self->_links);
+        my $read = IO::Select->new($control, @{ $self->{listeners} }, map { my $link = $_; grep { !$link->{ended}{$_} } @$link{qw(client server)} } $self->_links);
         my ($ready) = IO::Select->select($read, undef, undef, $self->_next_event);
         for my $socket (@{ $ready // [] }) {
             if    ($socket == $control)          { TestProcess::answer($control, sub { $self->_command(@_) }) }
-            elsif ($socket == $self->{listener}) { $self->_accept }
-            elsif (defined fileno $socket)       { $self->_receive($socket) }
+            elsif (!defined fileno $socket)      { next }
+            elsif ($self->{to}{ fileno $socket }) { $self->_accept($socket) }
+            else                                 { $self->_receive($socket) }
         }
         $self->_deliver;
     }
@@ -98,11 +103,12 @@ sub _command {
 }
 
 sub _accept {
-    my ($self) = @_;
-    my $client = $self->{listener}->accept or return;
+    my ($self, $listener) = @_;
+    my $client = $listener->accept or return;
     $self->{accepted}++;
-    my ($path) = $self->{to} =~ /^unix:(.*)/;
-    my $server = $self->{mode} eq 'refuse' ? undef : $path ? IO::Socket::UNIX->new(Peer => $path) : IO::Socket::INET->new(PeerAddr => $self->{to});
+    my $to = $self->{to}{ fileno $listener };
+    my ($path) = $to =~ /^unix:(.*)/;
+    my $server = $self->{mode} eq 'refuse' ? undef : $path ? IO::Socket::UNIX->new(Peer => $path) : IO::Socket::INET->new(PeerAddr => $to);
     if (!$server) {
         $self->{affected}++;
         return close $client;

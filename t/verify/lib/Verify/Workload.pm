@@ -155,6 +155,8 @@ sub new {
     $self->{zones} = $is_small ? [qw(128k 160k 192k)] : [qw(1m 1536k 2m)];
     $self->{small_zone} = $is_small ? 1 : 0;
     if ($is_small) { $self->{ids}{"crowd$_"} = { plan => 'crowd', role => 'crowd' } for 1 .. $crowd }
+    # Through a proxy, a node is never refused a connection to a server that has ended.
+    $self->{proxies} = $options{deployment} eq 'redis' ? 1 : $options{proxies} // ($random->chance(0.5) ? 1 : 0);
     $self->{token}{$_} = "token-$_-$options{seed}" for keys %{ $self->{ids} };
     return $self;
 }
@@ -244,7 +246,7 @@ sub tables_text {
 # What the history's `config` record contains.
 sub config {
     my ($self) = @_;
-    return { in_flight => $self->in_flight, map { $_ => $self->{$_} } qw(seed deployment tls small_zone nodes workers timeout key_cache on_failure tables locations ids groups) };
+    return { in_flight => $self->in_flight, map { $_ => $self->{$_} } qw(seed deployment tls small_zone proxies nodes workers timeout key_cache on_failure tables locations ids groups) };
 }
 
 1;
