@@ -510,9 +510,9 @@ sub _cut {
 
 # --- Sentinel and Cluster
 
-# Another server has to serve what this one served.
+# Another server has to serve what this one served. `again` runs every 5 s until it does.
 sub _replaced {
-    my ($self, $fault, $begin, $end) = @_;
+    my ($self, $fault, $begin, $end, $again) = @_;
     my $deployment = $self->{deployment};
     my @masters = $deployment->masters;
     my $old = $deployment->cluster ? $masters[ $fault->{node} % @masters ] : $deployment->master;
@@ -524,7 +524,11 @@ sub _replaced {
         end => sub {
             # Sentinels that are still stopped could not choose one, and nothing ends a fault during the wait.
             $self->{release_sentinels}->() if $self->{release_sentinels};
-            $new = wait_until('another master', sub { first { $_ != $old && !$before{ $_->port } && $is_master->($_) } $deployment->servers }, 60);
+            my $next = now() + 5;
+            $new = wait_until('another master', sub {
+                if ($again && now() > $next) { $next = now() + 5; eval { $again->($old) } }
+                return first { $_ != $old && !$before{ $_->port } && $is_master->($_) } $deployment->servers;
+            }, 60);
             $end->($old);
             wait_until('the old master to follow the new one', sub { !$is_master->($old) }, 60);
             wait_until('the deployment', sub { $deployment->available }, 60);
@@ -539,7 +543,7 @@ sub _stop_master { my ($self, $fault) = @_; return $self->_replaced($fault, sub 
 sub _fail_over {
     my ($self, $fault) = @_;
     my $deployment = $self->{deployment};
-    return $self->_replaced($fault, sub {
+    my $begin = sub {
         my ($old) = @_;
         if (my $sentinels = $deployment->sentinels) {
             # A Sentinel refuses it for a while after the last one, and while it knows no good replica.
@@ -548,7 +552,9 @@ sub _fail_over {
         my $id = $deployment->ask($old, 'CLUSTER', 'MYID');
         my ($replica) = grep { $deployment->ask($_, 'CLUSTER', 'NODES') =~ /^\S+ \S+ myself,slave $id /m } $deployment->servers;
         $deployment->ask($replica, 'CLUSTER', 'FAILOVER');
-    }, sub { });
+    };
+    # Within twice the cluster-node-timeout after the last election, masters do not vote, and the replica gives up after 5 s.
+    return $self->_replaced($fault, $begin, sub { }, $deployment->cluster ? $begin : undef);
 }
 
 sub _stop_sentinels {
