@@ -287,6 +287,7 @@ sub _prepare_sanitizers {
 sub _prepare_routes {
     my ($self) = @_;
     my $routes = $self->{options}{routes} or return;
+    -e "$build/routed_connect.so" or die "no routed_connect.so in $build\n";
     $ENV{LD_PRELOAD} = join ' ', $ENV{LD_PRELOAD} // (), "$build/routed_connect.so";
     $ENV{TOLLGATE_ROUTES} = join ',', map { "$_=$routes->{$_}" } sort keys %$routes;
 }

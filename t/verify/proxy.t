@@ -8,6 +8,8 @@ use File::Temp ();
 use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
+use Http;
+use Nginx;
 use Verify::Clock qw(now);
 use Verify::Proxy;
 use Wait qw(wait_until);
@@ -170,7 +172,31 @@ subtest 'TCP' => sub {
     passes('to another server', IO::Socket::INET->new(PeerAddr => $to_second), scalar $second->accept);
     shutdown $server, 2;    # the process of the proxy has it, too
     ok(has_ended(IO::Socket::INET->new(PeerAddr => $to_server)), 'a connection is closed if there is no server');
-    is($other->affected, 1, '... and counted');
+    is($other->affected, 0, '... which is no fault of the proxy');
+};
+
+subtest 'nginx connects through the proxy' => sub {
+    my ($server, $other) = map { IO::Socket::INET->new(Listen => 16, LocalAddr => '127.0.0.1') // die $! } 1 .. 2;
+    my $through = Verify::Proxy->start(to => ['127.0.0.1:' . $server->sockport], tcp => 1);
+    my ($port) = ($through->addresses)[0] =~ /(\d+)$/;
+    my $nginx = Nginx->start(
+        conf => 'server { listen unix:%DIR%/http.sock; location = /server { proxy_pass http://127.0.0.1:' . $server->sockport . '; } '
+            . 'location = /other { proxy_pass http://127.0.0.1:' . $other->sockport . '; } }',
+        routes => { $server->sockport => $port },
+    );
+    for my $case ([server => $server, 1], [other => $other, 0]) {
+        my ($name, $listener, $is_routed) = @$case;
+        my $before = $through->accepted;
+        my $client = Http->connect($nginx);
+        $client->send(Http::format_request('GET', "/$name"));
+        IO::Select->new($listener)->can_read(30) or die "no connection\n";
+        my $connection = $listener->accept;
+        syswrite $connection, "HTTP/1.0 204 No Content\r\n\r\n";
+        close $connection;
+        is($client->response->status, 204, "$name answers");
+        is($through->accepted - $before, $is_routed, $is_routed ? '... through the proxy' : '... without it');
+    }
+    $nginx->stop;
 };
 
 done_testing;

@@ -15,6 +15,7 @@ package Verify::Proxy;
 #   $proxy->cut                   # closes all connections
 #   my $count = $proxy->affected  # how many pieces of data and connections the last fault has changed
 #   my $number = $proxy->accepted # how many connections it has accepted
+#   $proxy->pid
 
 use strict;
 use warnings;
@@ -53,6 +54,7 @@ sub set      { my ($self, @mode) = @_; $self->{process}->ask(set => @mode) }
 sub cut      { $_[0]{process}->ask('cut') }
 sub affected { $_[0]{process}->ask('affected') }
 sub accepted { $_[0]{process}->ask('accepted') }
+sub pid      { $_[0]{process}->pid }
 
 sub _serve {
     my ($self, $control) = @_;
@@ -110,7 +112,8 @@ sub _accept {
     my ($path) = $to =~ /^unix:(.*)/;
     my $server = $self->{mode} eq 'refuse' ? undef : $path ? IO::Socket::UNIX->new(Peer => $path) : IO::Socket::INET->new(PeerAddr => $to);
     if (!$server) {
-        $self->{affected}++;
+        # A server that has ended is no fault of the proxy.
+        $self->{affected}++ if $self->{mode} eq 'refuse';
         return close $client;
     }
     my $link = { client => $client, server => $server, queue => [] };
