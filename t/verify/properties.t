@@ -306,6 +306,10 @@ subtest 'revocations and bans' => sub {
     right('the machine stood still', [@revoked, requests([1.4]), [stall => at => 1.1, end => 1.3]]);
     right('a fault before', [@revoked, requests([1.4]), fault(cut => 0.9, 0.9)]);
     wrong('long after a fault', qr/granted 9\.\d+ s after/, [@revoked, requests([10.5]), fault(cut => 0.9, 0.9)]);
+    wrong('in the next fault', qr/granted 0\.500 s after/, [@revoked, requests([1.6]), fault(cut => 1.35, 1.4)]);
+    wrong('a fault of another node', qr/granted 0\.300 s after/, [@revoked, requests([1.4]), fault(cut => 0.9, 0.9, node => 1)]);
+    wrong('after a failover', qr/granted 7\.\d+ s after/, [@revoked, requests([9]), fault(fail_over => 2, 3)]);
+    right('... that may have undone it', [[@{ $revoked[0] }, durability => 'unconfirmed'], requests([9]), fault(fail_over => 2, 3)]);
     right('not acknowledged', [[@{ $revoked[0] }, status => 503], requests([1.4])]);
     right('enabled again', [[@{ $revoked[0] }, kind => 'disable'], [op => kind => 'enable', id => 'k', begin => 1.2, end => 1.3, status => 200, node => 0], requests([1.6])]);
 
@@ -317,6 +321,8 @@ subtest 'revocations and bans' => sub {
     right('... of another group', [@changed, $shows->(1.4, 'squad', id => 'p')]);
     right('... in a fault', [@changed, $shows->(1.4, 'squad'), fault(cut => 0.9, 0.9)]);
     right('... while it is changed again', [@changed, [@{ $changed[0] }, begin => 1.405, end => 1.5, value => 'squad'], $shows->(1.4, 'squad')]);
+    my @own = ([@{ $changed[0] }, kind => 'plan', id => 'm2', value => 'squad'], [@{ $changed[0] }, kind => 'plan', id => 'm2', begin => 8, end => 8.1]);
+    wrong('another plan of a key', qr/m2: another plan applies 0\.300 s after squad/, [@own, $shows->(1.4, 'large')]);
     right('... changed again', [@changed, [@{ $changed[0] }, begin => 1.35, end => 1.5, value => 'squad'], $shows->(1.4, 'squad')]);
 
     my %n = (id => 'b', loc => 'n');

@@ -11,10 +11,10 @@ package Verify::History;
 #   $history->of('req')                  # the records of a kind, by the time they began (`begin`, otherwise `at`)
 #   $history->requests('hot1')           # those of kind `req` of an id
 #   $history->config                     # the `config` record's JSON
-#   $history->rounds                     # [{ begin, end, number, … }, …]: see README.md
+#   $history->rounds                     # [{ begin, end, number, … }, …]: see HISTORY.md
 #   $history->redis_time($from, $to)     # the earliest and the latest time of Redis's clock between two times
 #
-# README.md lists the kinds and their fields.
+# HISTORY.md lists the kinds and their fields.
 
 use strict;
 use warnings;

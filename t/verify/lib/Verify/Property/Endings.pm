@@ -1,10 +1,11 @@
 package Verify::Property::Endings;
 
 # A key that was disabled or revoked is refused within 200 ms at every node, a ban begins at every node within 200 ms, and a
-# group has the limits of its new plan at every node within 200 ms.
+# key or a group has the limits of its new plan at every node within 200 ms.
 #
-# The 200 ms hold while the nodes are subscribed. After a fault, a node notices a change when it is subscribed again, so
-# the bound is the end of the fault and its recovery. Time in which the machine stood still does not count. A ban begins
+# The 200 ms hold while the nodes are subscribed. After a fault that begins earlier, a node notices a change when it is
+# subscribed again, so the bound is the end of the fault and its recovery. What a node has noticed, it keeps: a key that was
+# revoked does not come back with the next fault. Time in which the machine stood still does not count. A ban begins
 # with the Nth refusal within a time that begins with the first one: there are never 2N - 1 refusals within this time
 # without a ban, and never a ban with less than N refusals. In an outage, a refusal may count twice: Redis has counted it,
 # and the node, which has not got the reply, refuses the request alone. After an outage, nodes report their refusals: a ban
@@ -22,7 +23,7 @@ my $announced = 0.2;
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
-    return (_check_ends($model), _check_groups($model), _check_bans($model));
+    return (_check_ends($model), _check_plans($model), _check_bans($model));
 }
 
 sub _check_ends {
@@ -32,14 +33,14 @@ sub _check_ends {
 }
 
 # A response shows the plan of each window: "PLAN-PERIOD", or "TABLE-PLAN-PERIOD".
-sub _check_groups {
+sub _check_plans {
     my ($model) = @_;
     my $shows_another = sub {
         my ($change, $request) = @_;
         return grep { $_ ne $change->{value} && ($request->{rl} // '') =~ /"(?:\w+-)?\Q$_\E-[\w-]+"/ } $model->plans($change->{id});
     };
     return map { evidence(sprintf('%s: another plan applies %.3f s after %s was acknowledged', $_->[0]{id}, $_->[1]{begin} - $_->[0]{end}, $_->[0]{value}), $_->[2], $_->[1]) }
-        _late($model, qr/^group$/, $shows_another);
+        _late($model, qr/^(?:plan|group)$/, $shows_another);
 }
 
 # The operations of these kinds of which a request certainly should have seen the effect, and did not: the operation, the
@@ -54,12 +55,13 @@ sub _late {
             my $end = $operations[$i];
             next unless $end->{kind} =~ $kinds && $end->{status} =~ /^2/ && !$end->{durability};
             my $next = $i < $#operations ? $operations[ $i + 1 ]{begin} : 9**99;
-            my @faults = $model->faults($end->{begin} - 1, $end->{end} + $announced);
-            next if grep { $_->{kind} =~ /^(?:kill_master|stop_master|fail_over)$/ } $model->faults($end->{begin} - 10, $end->{end} + 10);
             for my $request ($model->requests($id)) {
                 next if $request->{begin} <= $end->{end} + $announced || $request->{end} >= $next || !$is_without_effect->($end, $request);
-                my $bound = max($end->{end} + $announced, map { $_->{end} + $Verify::Model::recovery } @faults, $model->faults($end->{end}, $request->{begin}));
-                $bound += $model->stalled($end->{begin}, $request->{begin});
+                my $bound = $end->{end} + $announced + $model->stalled($end->{begin}, $end->{end} + 1);
+                for my $fault (sort { $a->{begin} <=> $b->{begin} } $model->faults_of($request->{node}, $end->{begin} - 1, $request->{begin})) {
+                    $bound = max($bound, $fault->{end} + $Verify::Model::recovery) if $fault->{begin} <= $bound;
+                }
+                $bound += $model->stalled($end->{begin}, min($request->{begin}, $bound + 1));
                 push @late, [$end, $request, "operation $end->{kind} $end->{begin}..$end->{end} at node $end->{node}"] if $request->{begin} > $bound;
             }
         }
