@@ -650,6 +650,10 @@ subtest 'answers' => sub {
     wrong('a closed connection', qr/a connection was closed without an answer/, [$closed->(0.01)]);
     right("... of a $_", [$closed->(0.5), fault($_ => 1.45, 1.6)]) for qw(kill_worker kill_node);
     wrong("... after $_->[0]", qr/was closed/, [$closed->(0.5), fault(@$_)]) for ['kill_worker', 0.5, 0.6], ['kill_node', 1.45, 1.6, node => 1], ['kill_redis', 1.45, 1.6], ['cut', 1.45, 1.46];
+    my @refused = [refused => node => 0, at => 1.5];
+    wrong('a refused connection', qr/node 0 refused a connection/, [$took->(0.1), @refused]);
+    right('... of a killed node', [$took->(0.1), @refused, fault(kill_node => 1.4, 1.6)]);
+    wrong("... in $_->[0]", qr/refused a connection/, [$took->(0.1), @refused, fault(@$_)]) for ['kill_node', 1.4, 1.6, node => 1], ['kill_node', 0.5, 1.4], ['reload', 1.4, 1.6];
     right('... that a reload found idle', [$closed->(0.01), fault(reload => 0.95, 1.1)]);
     wrong('... with a request', qr/was closed/, [$closed->(0.5), fault(reload => 0.95, 1.1)]);
 };

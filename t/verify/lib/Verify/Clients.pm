@@ -24,10 +24,11 @@ package Verify::Clients;
 #   $clients->resume
 #   $clients->pid
 #
-#   Verify::Clients::ask($node, $server, $id, $token, $location, $cost, $address)   # one request, blocking: its record;
-#                                                                                   #   undef if the node is down
+#   my $record = Verify::Clients::ask($node, $server, { id => …, loc => …, cost => 1 }, $token);            # one request, blocking
 #   my $asked = Verify::Clients::begin($node, $server, { id => …, loc => …, cost => 1 }, $token, $hold);    # several at a
 #   Verify::Clients::finish($asked)                                                 #   time: the record of each
+#   $history->write(Verify::Clients::written(client => 'probe', %$record))          # as a request, or as a connection that
+#                                                                                   #   the node has refused
 
 use strict;
 use warnings;
@@ -120,6 +121,7 @@ sub _send {
     if ($socket && IO::Select->new($socket)->can_read(0)) { close $socket; undef $socket }
     $socket //= IO::Socket::UNIX->new(Peer => $self->{nodes}[$node] =~ s/^unix://r);
     if (!$socket) {    # the node is down
+        $self->{history}->write(written(node => $node, begin => sprintf('%.4f', now()), unanswered => 'refused'));
         $lane->{sockets}[$node] = undef;
         $lane->{next} = now() + 0.1;
         return;
@@ -196,17 +198,21 @@ sub _end {
     $lane->{next} = $end + $gap;
 }
 
+sub written {
+    my (%record) = @_;
+    return ($record{unanswered} // '') eq 'refused' ? (refused => { node => $record{node}, at => $record{begin} }) : (req => \%record);
+}
+
 sub ask {
-    my ($node, $server, $id, $token, $loc, $cost, $address) = @_;
-    my $asked = begin($node, $server, { id => $id, loc => $loc, cost => $cost // 1, address => $address }, $token);
-    return $asked->{socket} ? finish($asked) : undef;
+    return finish(begin(@_));
 }
 
 sub begin {
     my ($node, $server, $record, $token, $hold) = @_;
-    $record = { %$record, node => $node, begin => sprintf('%.4f', now()), status => 0, unanswered => 'closed', $hold ? (hold => $hold) : () };
+    $record = { %$record, node => $node, begin => sprintf('%.4f', now()), status => 0, $hold ? (hold => $hold) : () };
     my $socket = IO::Socket::UNIX->new(Peer => $server =~ s/^unix://r);
     local $SIG{PIPE} = 'IGNORE';
+    $record->{unanswered} = $socket ? 'closed' : 'refused';
     return { record => $record, socket => $socket && syswrite($socket, _format($record, $token, undef, $hold)) ? $socket : undef };
 }
 

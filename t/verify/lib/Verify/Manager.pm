@@ -29,7 +29,7 @@ sub start {
     my ($class, %options) = @_;
     my $process = TestProcess->start('manager', sub {
         my ($control) = @_;
-        my $self = bless { %options, number => 0 }, $class;
+        my $self = bless { %options, number => 0, earlier => [] }, $class;
         $self->{history} = Verify::History->append($options{part});
         $self->{random} = Verify::Random->new($options{seed});
         my $running = 0;
@@ -57,6 +57,7 @@ sub _life {
         my $plan = $random->one_of(@{ $self->{plans} });
         $self->_operate(group => $self->{group}, 'PATCH', "groups/$self->{group}", { plan => $plan }, $plan);
     }
+    $self->_use_earlier;
     $self->_use($id, $token, 2) if $random->chance(0.5);    # nodes know now that there is no such key
     $self->_operate(issue => $id, 'POST', 'keys', { id => $id, plan => 'small', digest => sha256_hex($token) }) or return;
     $self->_use($id, $token, 6);
@@ -73,9 +74,19 @@ sub _life {
         $self->_operate(enable => $id, 'PATCH', "keys/$id", { state => 'active' });
         $self->_use($id, $token, 4);
     }
-    return if $random->chance(0.15);    # it stays
-    $self->_operate(revoke => $id, 'DELETE', "keys/$id");
-    $self->_use($id, $token, 8);
+    if (!$random->chance(0.15)) {    # the others stay
+        $self->_operate(revoke => $id, 'DELETE', "keys/$id");
+        $self->_use($id, $token, 8);
+    }
+    push @{ $self->{earlier} }, [$id, $token];
+    shift @{ $self->{earlier} } if @{ $self->{earlier} } > 20;
+}
+
+# One of the last keys: most of them are revoked. A node that has known it may serve it in an outage.
+sub _use_earlier {
+    my ($self) = @_;
+    my @earlier = @{ $self->{earlier} } or return;
+    $self->_use(@{ $self->{random}->one_of(@earlier) }, 1);
 }
 
 # An operation, repeated until it is acknowledged or refused, or ten seconds have passed. Returns true if acknowledged.
@@ -99,7 +110,8 @@ sub _operate {
         return 1 if $status =~ /^2/ || ($kind eq 'issue' && ($code // '') =~ /_exists$/);
         return if $status =~ /^4/ && $status != 429 && $status != 409;
         return if now() > $limit;
-        sleep 0.3;
+        $self->_use_earlier;
+        sleep 0.2;
     }
 }
 
@@ -107,8 +119,8 @@ sub _use {
     my ($self, $id, $token, $times) = @_;
     for (1 .. $times) {
         my $node = $self->{random}->whole(0, $#{ $self->{nodes} });
-        my $record = Verify::Clients::ask($node, $self->{nodes}[$node], $id, $token, $self->{random}->one_of('a', 's'), 1, $address);
-        $self->{history}->write(req => { client => 'manager', %$record }) if $record;
+        my %request = (id => $id, loc => $self->{random}->one_of('a', 's'), cost => 1, address => $address);
+        $self->{history}->write(Verify::Clients::written(client => 'manager', %{ Verify::Clients::ask($node, $self->{nodes}[$node], \%request, $token) }));
         sleep $self->{random}->real(0, 0.12);
     }
 }

@@ -6,7 +6,8 @@ package Verify::Property::Answers;
 # was stopped: the other one may wait for what it has locked.
 #
 # A request has no answer only if its client left it, or if a fault has ended its connection: a worker or a node was
-# killed, or an old worker of a reload closed a connection that was idle, at the moment at which the request was sent.
+# killed, or an old worker of a reload closed a connection that was idle, at the moment at which the request was sent. A
+# node refuses a connection only while it is killed.
 
 use strict;
 use warnings;
@@ -18,8 +19,13 @@ my $margin = 0.5;
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
-    return map { my $wrong = _wrong($model, $_); $wrong ? evidence($wrong, $_) : () } $history->of('req');
+    my @refused = grep { my $at = $_->{at}; !grep { $_->{begin} <= $at && $_->{end} >= $at } $model->faults_of($_->{node}, $at, $at, 'kill_node') } $history->of('refused');
+    return (
+        (map { my $wrong = _wrong($model, $_); $wrong ? evidence($wrong, $_) : () } $history->of('req')),
+        map { evidence("node $_->{node} refused a connection at $_->{at}") } @refused,
+    );
 }
+
 
 sub _wrong {
     my ($model, $request) = @_;
