@@ -530,7 +530,8 @@ sub _replaced {
                 return first { $_ != $old && !$before{ $_->port } && $is_master->($_) } $deployment->servers;
             }, 60);
             $end->($old);
-            wait_until('the old master to follow the new one', sub { !$is_master->($old) }, 60);
+            # Sentinels that have been stopped for 2 s do nothing for 30 s (`tilt`).
+            wait_until('the old master to follow the new one', sub { !$is_master->($old) }, 120);
             wait_until('the deployment', sub { $deployment->available }, 60);
         },
         evidence => sub { return $new ? 'port ' . $new->port . ' is a master now, and port ' . $old->port . ' is not' : undef },
