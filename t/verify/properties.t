@@ -148,6 +148,12 @@ subtest 'safety' => sub {
     my @larger = ([op => kind => 'group', id => 'team', node => 0, begin => 0, end => 0.05, status => 200, value => 'large'], @team);
     right('another plan of a group', [@larger, requests([0.5, 0.6], id => 'm1', loc => 't')]);
     wrong('... one more', qr/team in crews, 6 per 2: 7 units/, [@larger, requests([0.5, 0.6, 0.7], id => 'm1', loc => 't')]);
+    my $back = sub { return [op => kind => 'group', id => 'team', node => 0, begin => 1, end => 1.05, value => 'squad', @_] };
+    my @later = requests([2.1, 2.2, 2.3, 2.4, 2.5], id => 'm1', loc => 't');
+    wrong('... that has ended', qr/team in crews, \d per 2: 5 units/, [@larger, $back->(status => 200), @later]);
+    right('... whose end was not acknowledged', [@larger, $back->(status => 503), @later]);
+    right('... that may come late', [[op => kind => 'group', id => 'team', node => 0, begin => 0.8, end => 0.9, status => 503, value => 'large'], $back->(status => 200), @later]);
+    right('... whose end a fault delays', [@larger, $back->(status => 200), @later, fault(cut => 0.9, 0.9)]);
     wrong('a changed limit', qr/5 per 2: 6 units/, [requests([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), fault(change_limits => 0, 3, table => 'strict', plan => 'small', rates => [[5, 2], [9, 8]])]);
 };
 

@@ -4,7 +4,9 @@ package Verify::Model;
 #
 #   my $model = Verify::Model->new($history);
 #   $model->limits($id, $table, $from, $to)     # [{ most, least, period, sliding }, …]: the rates that every plan of the id
-#                                               #   has, with the highest and lowest limit in this time
+#                                               #   in this time has, with the highest and lowest limit
+#   $model->plans($owner, $from, $to)           # those that may apply to it at a node in this time; without a time, in the run
+#   $model->noticed_by($operation, $node)       # when the node, or without one every node, has noticed a change
 #   $model->bucket($id, $table)               # { rate (tokens a second), burst } of the plan of an id that keeps its plan
 #   $model->tables($request)                  # in which it is counted
 #   $model->owners                            # whose counters there are: the ids, and the groups
@@ -61,7 +63,7 @@ sub new {
     # A full zone changes nothing that a client sees, as long as Redis answers.
     $self->{faults} = [grep { $_->{kind} ne 'fill_zone' } $history->of('fault')];
     $self->{stalls} = [_stalls($history)];
-    for my $op ($history->of('op')) { push @{ $self->{plans}{ $op->{id} } }, $op->{value} if $op->{kind} =~ /^(?:plan|group)$/ }
+    for my $op ($history->of('op')) { push @{ $self->{changes}{ $op->{id} } }, $op if $op->{kind} =~ /^(?:plan|group)$/ }
     for my $id (grep { defined $self->group($_) } $history->ids) { push @{ $self->{of_group}{ $self->group($id) } }, $id }
     return $self;
 }
@@ -133,15 +135,41 @@ sub bucket {
 sub is_leased { my ($self, $table) = @_; return $self->{config}{tables}{$table}{lease} }
 sub nodes   { $_[0]{config}{nodes} // 3 }
 
+# A change without acknowledgement may be made up to 20 s later, also after the next one.
 sub plans {
-    my ($self, $owner) = @_;
+    my ($self, $owner, $from, $to) = @_;
     my $of = $self->{config}{ids}{$owner} // ($self->{config}{groups} // {})->{$owner} // {};
-    return uniq($of->{plan} // 'small', @{ $self->{plans}{$owner} // [] });
+    my @plans = [$of->{plan} // 'small'];
+    for my $change (@{ $self->{changes}{$owner} // [] }) {
+        last if defined $to && $change->{begin} > $to;
+        my $is_certain = $change->{status} =~ /^2/ && !$change->{durability};
+        @plans = grep { defined $_->[1] && $_->[1] > $change->{begin} } @plans if $is_certain && defined $from && $self->noticed_by($change) < $from;
+        push @plans, [$change->{value}, $is_certain ? undef : $change->{end} + 20];
+    }
+    return uniq(map { $_->[0] } @plans);
+}
+
+# A change is announced, which takes up to 200 ms. A fault may delay that: a node that is subscribed again asks for it.
+my $announced = 0.2;
+
+sub noticed_by {
+    my ($self, $operation, $node) = @_;
+    return $operation->{noticed}{ $node // 'all' } //= do {
+        my $by = $operation->{end} + $announced + $self->stalled($operation->{begin}, $operation->{end} + 1);
+        while (1) {
+            my ($from, $to) = ($operation->{begin} - 1, $by);
+            my @faults = defined $node ? $self->faults_of($node, $from, $to) : $self->faults($from, $to);
+            my $later = max($by, map { $_->{end} + $recovery } @faults);
+            last if $later <= $by;
+            $by = $later;
+        }
+        $by + $self->stalled($operation->{begin}, $by + 1);
+    };
 }
 
 sub limits {
     my ($self, $id, $table, $from, $to) = @_;
-    my @plans = $self->plans($self->owner($table, $id));
+    my @plans = $self->plans($self->owner($table, $id), $from, $to);
     my (%rates, %known);
     for my $name (@plans) {
         my $plan = $self->{config}{tables}{$table}{plans}{$name} or next;

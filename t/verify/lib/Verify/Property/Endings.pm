@@ -56,13 +56,8 @@ sub _late {
             next unless $end->{kind} =~ $kinds && $end->{status} =~ /^2/ && !$end->{durability};
             my $next = $i < $#operations ? $operations[ $i + 1 ]{begin} : 9**99;
             for my $request ($model->requests($id)) {
-                next if $request->{begin} <= $end->{end} + $announced || $request->{end} >= $next || !$is_without_effect->($end, $request);
-                my $bound = $end->{end} + $announced + $model->stalled($end->{begin}, $end->{end} + 1);
-                for my $fault (sort { $a->{begin} <=> $b->{begin} } $model->faults_of($request->{node}, $end->{begin} - 1, $request->{begin})) {
-                    $bound = max($bound, $fault->{end} + $Verify::Model::recovery) if $fault->{begin} <= $bound;
-                }
-                $bound += $model->stalled($end->{begin}, min($request->{begin}, $bound + 1));
-                push @late, [$end, $request, "operation $end->{kind} $end->{begin}..$end->{end} at node $end->{node}"] if $request->{begin} > $bound;
+                next if $request->{end} >= $next || $request->{begin} <= $model->noticed_by($end, $request->{node}) || !$is_without_effect->($end, $request);
+                push @late, [$end, $request, "operation $end->{kind} $end->{begin}..$end->{end} at node $end->{node}"];
             }
         }
     }
