@@ -11,7 +11,8 @@ package Wait;
 # wait_until returns the result of the condition. becomes compares texts; if the expected one does not appear, it fails
 # and shows the last value. The wait ends as soon as the condition is true, so a long deadline costs nothing: pass one
 # only if the test is about the duration. The condition is tested once more after the deadline, in case the test itself
-# was not running.
+# was not running. Between two tests, wait_until calls $Wait::sleep with the seconds to sleep: a test that has other work to
+# do may set it.
 
 use strict;
 use warnings;
@@ -22,6 +23,7 @@ use Test::More ();
 use Time::HiRes qw(clock_gettime sleep CLOCK_MONOTONIC);
 
 our @EXPORT_OK = qw(wait_until becomes free_port);
+our $sleep = \&sleep;
 
 sub wait_until {
     my ($what, $condition, $seconds) = @_;
@@ -34,7 +36,7 @@ sub wait_until {
         return $value if $value;
         die "waited $seconds s in vain for $what\n" if $is_late;
         # A condition may cost as much as a request. What takes longer than a second is not tested as often.
-        sleep($waited < 1 ? 0.005 : 0.02);
+        $sleep->($waited < 1 ? 0.005 : 0.02);
     }
 }
 
