@@ -387,6 +387,22 @@ subtest 'no wrong refusal' => sub {
     wrong('a 5xx', qr/status 502/, [requests([0.1], status => 502)]);
     wrong('503 without an outage', qr/503 without an outage/, [requests([0.1], status => 503)]);
     right('503 in an outage', [requests([0.1], status => 503), fault(kill_redis => 0, 1)]);
+    my %one_window = (tables => { %{ $config{tables} }, strict => { lease => 0, plans => { small => { rates => [[9, 2]] } } } });
+    my @ids = qw(k b p m1);
+    my $of_each = sub { my ($begin, @more) = @_; return map { [req => begin => $begin, id => $_, @more] } @ids };
+    my @without = ($of_each->(0.5, status => 503), fault(kill_redis => 0.3, 1));
+    wrong('503 for known keys', qr/503 for keys that node 0 has served/, [$of_each->(0.1), @without], %one_window, ids => { map { $_ => { plan => 'small' } } qw(k b p) });
+    right('... with deny', [$of_each->(0.1), @without], %one_window, on_failure => 'deny');
+    right('... of a full zone', [$of_each->(0.1), @without], %one_window, small_zone => 1);
+    right('... that another node has served', [$of_each->(0.1, node => 1), @without], %one_window);
+    right('... of a node that was killed', [$of_each->(-9), @without, fault(kill_node => -3, -2)], %one_window);
+    right("... of a node with another $_", [$of_each->(-9), @without, fault($_ => -3, -2)], %one_window) for qw(resize_zone move_address);
+    wrong("... of a node after a $_", qr/503 for keys/, [$of_each->(-9), @without, fault($_ => -3, -2)], %one_window, ids => { map { $_ => { plan => 'small' } } qw(k b p) })
+        for qw(reload rename_redis kill_worker);
+    right('... two of them', [(map { [req => begin => 0.1, id => $_] } qw(k b)), @without], %one_window);
+    right('... that have changed', [$of_each->(0.1), @without, map { [op => kind => 'plan', id => $_, value => 'small', node => 1, begin => 0.2, end => 0.25, status => 200] } qw(k b)], %one_window);
+    right('... whose group has changed', [$of_each->(0.1), @without, map { [op => kind => 'group', id => $_, value => 'squad', node => 1, begin => 0.2, end => 0.25, status => 200] } qw(team pair)], %one_window);
+    right('... whose quotas have few places', [$of_each->(0.1), @without]);
     my @late = [req => begin => 0, end => 0.35, id => '-', sends => 'nothing', status => 401];
     my $waits = sub { return map { [stall => of => 'process 7', at => $_, end => $_ + 0.1] } @_ };
     right('... whose processes waited for a processor', [requests([1], status => 503), $waits->(0.1, 0.3, 0.5)]);

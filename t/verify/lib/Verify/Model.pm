@@ -18,6 +18,7 @@ package Verify::Model;
 #   $model->members($owner)                   # the number of ids that share its counters
 #   $model->counter($table, $request)         # the name of its counter: each value of a table with `by=$arg_v` has one
 #   $model->held($table, $owner, $limit)      # the most units that nodes hold of a window with this limit
+#   $model->has_place($request)               # whether a zone that is not full has a place for each of its quotas
 #   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time; without
 #                                               #   those that change nothing by themselves
 #   $model->may_lack_redis($request)            # whether its node may have been without Redis
@@ -130,6 +131,18 @@ sub bucket {
     my ($plan, @others) = $self->plans($self->owner($table, $id));
     my $bucket = ($self->{config}{tables}{$table}{plans}{$plan} // {})->{bucket};
     return $bucket && !@others ? { rate => $bucket->[0], burst => $bucket->[1] } : undef;
+}
+
+# A zone has few places for the quotas of buckets and of more than two windows (module/SIZING.md: The zone). Each table of
+# ids keeps a history, which is one more. Clients may use any number of values.
+sub has_place {
+    my ($self, $request) = @_;
+    return !any {
+        my $table = $_;
+        my $windows = $self->_by($table) eq 'id' ? 1 : 2;
+        $self->_by($table) !~ /^(?:id|group)$/ || any { $_->{bucket} || @{ $_->{rates} // [] } > $windows }
+            map { $self->{config}{tables}{$table}{plans}{$_} // () } $self->plans($self->owner($table, $request->{id}));
+    } $self->tables($request);
 }
 
 sub is_leased { my ($self, $table) = @_; return $self->{config}{tables}{$table}{lease} }

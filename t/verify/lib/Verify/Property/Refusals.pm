@@ -1,12 +1,12 @@
 package Verify::Property::Refusals;
 
-# No wrong refusal: no 401 or 403 for a good key, no 5xx but 503 `service_unavailable` in an outage, no 429 while the quota
-# certainly has room, no Retry-After that is too early; no late answer of a request that needs no Redis; no crash, no
-# alert; descriptors and memory do not grow.
+# No wrong refusal: no 401 or 403 for a good key, no 5xx but 503 `service_unavailable` in an outage, and with `local` not
+# for keys that the node knows, no 429 while the quota certainly has room, no Retry-After that is too early; no late answer
+# of a request that needs no Redis; no crash, no alert; descriptors and memory do not grow.
 
 use strict;
 use warnings;
-use List::Util qw(max min sum0);
+use List::Util qw(first max min sum0 uniq);
 use Verify::Model qw(evidence most);
 
 # A client gives up after 15 s.
@@ -24,7 +24,7 @@ our $judged = 0;
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
-    return (_check_answers($model), _check_promptness($model), _check_refusals($model), _check_processes($model));
+    return (_check_answers($model), _check_known_keys($model), _check_promptness($model), _check_refusals($model), _check_processes($model));
 }
 
 sub _check_answers {
@@ -51,6 +51,38 @@ sub _check_answers {
         }
         elsif ($request->{verdict} eq 'degraded') {
             push @violations, evidence('granted alone without an outage', $request) unless $model->may_lack_redis($request);
+        }
+    }
+    return @violations;
+}
+
+# With `local`, a node without Redis serves each key that it knows. It knows one that it has served before, unless the key
+# or its group has changed, or the node has lost its zone. A zone notes changes in sets: when many keys have changed, it
+# may take a key for changed, but not several ones at a time.
+my $several = 3;
+
+sub _check_known_keys {
+    my ($model) = @_;
+    my ($history, $config) = ($model->history, $model->config);
+    return if ($config->{on_failure} // '') ne 'local' || $config->{small_zone};    # a full zone may have no room
+    my %is_changed = map { $_->{id} => 1 } $history->of('op');
+    my (%refused, @violations);
+    for my $id (grep { my $group = $model->group($_); !$is_changed{$_} && !(defined $group && $is_changed{$group}) } sort keys %{ $config->{ids} }) {
+        my @requests = $history->requests($id);
+        for my $i (grep { $requests[$_]{status} == 503 && $model->has_place($requests[$_]) } 0 .. $#requests) {
+            my $request = $requests[$i];
+            my $served = first { $_->{status} == 200 && $_->{node} == $request->{node} && $_->{end} < $request->{begin} } reverse @requests[0 .. $i - 1];
+            push @{ $refused{ $request->{node} } }, [$request, $served]
+                if $served && !$model->faults_of($request->{node}, $served->{begin}, $request->{end}, 'forget');
+        }
+    }
+    for my $node (sort keys %refused) {
+        my @near;
+        for my $pair (sort { $a->[0]{begin} <=> $b->[0]{begin} } @{ $refused{$node} }) {
+            @near = ((grep { $_->[0]{begin} > $pair->[0]{begin} - $Verify::Model::recovery } @near), $pair);
+            next if uniq(map { $_->[0]{id} } @near) < $several;
+            push @violations, evidence("503 for keys that node $node has served", map { @$_[1, 0] } @near);
+            @near = ();
         }
     }
     return @violations;
