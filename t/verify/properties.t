@@ -13,6 +13,7 @@ use Verify::Property::Atomicity;
 use Verify::Property::Budgets;
 use Verify::Property::Conservation;
 use Verify::Property::Endings;
+use Verify::Property::Fields;
 use Verify::Property::InFlight;
 use Verify::Property::Liveness;
 use Verify::Property::Notices;
@@ -678,6 +679,53 @@ subtest 'answers' => sub {
     wrong("... in $_->[0]", qr/refused a connection/, [$took->(0.1), @refused, fault(@$_)]) for ['kill_node', 1.4, 1.6, node => 1], ['kill_node', 0.5, 1.4], ['reload', 1.4, 1.6];
     right('... that a reload found idle', [$closed->(0.01), fault(reload => 0.95, 1.1)]);
     wrong('... with a request', qr/was closed/, [$closed->(0.5), fault(reload => 0.95, 1.1)]);
+};
+
+subtest 'fields' => sub {
+    $property = \&Verify::Property::Fields::check;
+    my %fields = (rl => '"small-2-seconds";r=2;t=2, "small-8-seconds";r=4;t=8', limit => 3, remaining => 2, reset => $zero + 2);
+    my $shows = sub { return [req => begin => 0.1, %fields, @_] };
+    right('the quota', [$shows->()]);
+    wrong('... of one window', qr/1 limits are shown of 2/, [$shows->(rl => '"small-2-seconds";r=2;t=2')]);
+    wrong('... of three', qr/3 limits are shown of 2/, [$shows->(rl => "$fields{rl}, \"small-9-seconds\";r=2;t=2")]);
+    wrong('no RateLimit', qr/0 limits are shown of 2: no RateLimit/, [$shows->(rl => undef)]);
+    wrong('an item without a time', qr/an item has no time/, [$shows->(rl => '"small-2-seconds";r=2, "small-8-seconds";r=4;t=8')]);
+    wrong('more units than the limit', qr/6 units are left of 5/, [$shows->(rl => '"small-2-seconds";r=2;t=2, "small-8-seconds";r=6;t=8')]);
+    wrong('a time after the window', qr/no window ends in 9 s/, [$shows->(rl => '"small-2-seconds";r=2;t=2, "small-8-seconds";r=4;t=9')]);
+    wrong('... and before', qr/no window ends in 0 s/, [$shows->(rl => '"small-2-seconds";r=2;t=0, "small-8-seconds";r=4;t=8')]);
+    wrong("no X-RateLimit of $_", qr/X-RateLimit has no $_/, [$shows->($_ => undef)]) for qw(limit remaining reset);
+    wrong('another limit', qr/no limit of 4 has 2 units left/, [$shows->(limit => 4)]);
+    wrong('... that has more units left', qr/4 units are shown as left, of another window 2/, [$shows->(limit => 5, remaining => 4, reset => $zero + 8)]);
+    wrong('another number than the item', qr/no limit of 3 has 1 units left/, [$shows->(remaining => 1)]);
+    wrong('another reset', qr/no window ends at 1800000004/, [$shows->(reset => $zero + 4)]);
+    right('... in an outage', [$shows->(reset => $zero + 4, verdict => 'degraded'), fault(kill_redis => 0, 1)]);
+    right('at the end of a window', [$shows->(begin => 1.99, end => 2.01, reset => $zero + $_, rl => '"small-2-seconds";r=2;t=1, "small-8-seconds";r=4;t=7')]) for 2, 4;
+    my $month = sub { return [req => begin => 0.1, id => 'month', loc => 'a', rl => '"month";r=2;t=1440000', limit => 3, remaining => 2, reset => $_[0]] };
+    right('a month', [$month->(1_801_440_000)]);
+    wrong('... that ends with another one', qr/no window ends at/, [$month->(1_804_118_400)]);
+    my $bucket = sub { return [req => begin => 0.1, loc => 'k', rl => qq("small-bucket";r=$_[0];t=1), limit => 3, remaining => $_[0], reset => $zero + 1] };
+    right('a bucket', [$bucket->(2)]);
+    wrong('... with more tokens than its burst', qr/4 units are left of 3/, [$bucket->(4)]);
+    my %places = (tables => { %{ $config{tables} }, strict => { lease => 0, plans => { small => { rates => [[9, 2]], in_flight => 2 } } } });
+    my $flight = sub { return [req => begin => 0.1, rl => qq("small-2-seconds";r=8;t=2, "small-in-flight";r=$_[0]), limit => 9, remaining => 8, reset => $zero + 2] };
+    right('requests in flight', [$flight->(1)], %places);
+    wrong('... more than may be', qr/3 units are left of 2/, [$flight->(3)], %places);
+    right('two tables', [$shows->(loc => 'b', rl => qq("api-small-2-seconds";r=19;t=2, $fields{rl}))]);
+    wrong('... of which one is missing', qr/2 limits are shown of 3/, [$shows->(loc => 'b')]);
+    right('an empty value', [[req => begin => 0.1, loc => 'v', value => '']]);
+    my @changed = fault(change_limits => 0, 3, table => 'strict', plan => 'small', rates => [[4, 2], [9, 8]]);
+    right('limits that change', [$shows->(limit => 4), @changed]);
+    my @grants = map { [req => begin => $_->[0], limit => 3, remaining => $_->[1], reset => $zero + $_->[2], rl => sprintf '"small-2";r=%d;t=2, "small-8";r=%d;t=%d', @$_[1, 3, 4]] }
+        [0.1, 2, 2, 4, 8], [0.2, 1, 2, 3, 8], [0.3, 0, 2, 2, 8];
+    my $second = [req => begin => 2.1, limit => 5, remaining => 1, reset => $zero + 8, rl => '"small-2";r=2;t=2, "small-8";r=1;t=6'];
+    my $third = [req => begin => 2.2, limit => 5, remaining => 0, reset => $zero + 8, rl => '"small-2";r=1;t=2, "small-8";r=0;t=6'];
+    my $late = sub { return [req => begin => 3.7, status => 429, @_] };
+    my @of_long = (limit => 5, remaining => 0, reset => $zero + 8, rl => '"small-2";r=1;t=1, "small-8";r=0;t=5');
+    my @of_short = (limit => 3, remaining => 1, reset => $zero + 4, rl => '"small-2";r=1;t=1, "small-8";r=0;t=5');
+    right('429 shows the window that resets last', [@grants, $second, $third, $late->(@of_long)]);
+    wrong('... an earlier one', qr/the reset is \d+4, but the window of 8 with 5 units ends at \d+8/, [@grants, $second, $third, $late->(@of_short)]);
+    right('... that the node may not know', [@grants, $second, [@$third, begin => 2.7], $late->(@of_short)]);
+    right('... after lost counts', [@grants, $second, $third, $late->(@of_short), fault(lose_counts => 1, 1)]);
 };
 
 subtest 'secrecy' => sub {

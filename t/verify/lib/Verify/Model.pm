@@ -5,6 +5,7 @@ package Verify::Model;
 #   my $model = Verify::Model->new($history);
 #   $model->limits($id, $table, $from, $to)     # [{ most, least, period, sliding }, …]: the rates that every plan of the id
 #                                               #   in this time has, with the highest and lowest limit
+#   $model->rates($id, $table, $from, $to)      # the same, from the shortest window to the longest
 #   $model->plans($owner, $from, $to)           # those that may apply to it at a node in this time; without a time, in the run
 #   $model->noticed_by($operation, $node)       # when the node, or without one every node, has noticed a change
 #   $model->bucket($id, $table)               # { rate (tokens a second), burst } of the plan of an id that keeps its plan
@@ -29,6 +30,7 @@ package Verify::Model;
 #   $model->client_waited($from, $to)           # for how many seconds clients and the upstream waited for a processor
 #   $model->grants($id, $table)                 # the requests that were granted and cost something
 #   $model->window($rate, $request)             # the number of the window in which it was decided; undef if that is not certain
+#   end_of($rate, $number)                      # when a window ends
 #   $model->decided($request)                   # the earliest and the latest time of Redis's clock when that was
 #   $model->windows($rate, $request)            # the first and the last window in which it may have been decided
 #   $model->in_flight($id)                      # how many requests of it may be in flight at a time; undef: any number
@@ -42,6 +44,7 @@ use Exporter 'import';
 use JSON::PP   ();
 use List::Util qw(any first max min sum0 uniq);
 use POSIX      qw(floor);
+use Time::Local qw(timegm);
 
 our @EXPORT_OK = qw(answered_by evidence least most units);
 
@@ -199,6 +202,10 @@ sub limits {
         grep { keys %{ $rates{$_}{plans} } == @plans } sort keys %rates;
 }
 
+sub rates { my ($self, @of) = @_; return sort { _length($a) <=> _length($b) } $self->limits(@of) }
+
+sub _length { return $_[0]{period} eq 'month' ? 30 * 86400 : $_[0]{period} }
+
 sub faults {
     my ($self, $from, $to, $what) = @_;
     return grep {
@@ -322,6 +329,12 @@ sub _number {
     return floor($time / $period) unless $period eq 'month';
     my (undef, undef, undef, undef, $month, $year) = gmtime $time;
     return 12 * ($year - 70) + $month;
+}
+
+sub end_of {
+    my ($rate, $number) = @_;
+    return ($number + 1) * $rate->{period} unless $rate->{period} eq 'month';
+    return timegm(0, 0, 0, 1, ($number + 1) % 12, 1970 + floor(($number + 1) / 12));
 }
 
 sub decided {

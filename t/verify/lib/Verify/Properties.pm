@@ -12,6 +12,7 @@ use Verify::Property::Atomicity;
 use Verify::Property::Budgets;
 use Verify::Property::Conservation;
 use Verify::Property::Endings;
+use Verify::Property::Fields;
 use Verify::Property::InFlight;
 use Verify::Property::Liveness;
 use Verify::Property::Notices;
@@ -30,7 +31,7 @@ sub properties {
         ['budgets of addresses' => \&Verify::Property::Budgets::check], ['acknowledged' => \&Verify::Property::Acknowledged::check],
         ['in flight' => \&Verify::Property::InFlight::check], [notices => \&Verify::Property::Notices::check],
         [operations => \&Verify::Property::Operations::check], [answers => \&Verify::Property::Answers::check],
-        [secrecy => \&Verify::Property::Secrecy::check],
+        [secrecy => \&Verify::Property::Secrecy::check], [fields => \&Verify::Property::Fields::check],
     );
 }
 

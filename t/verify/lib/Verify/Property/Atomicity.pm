@@ -18,16 +18,13 @@ sub remaining {
     my @all = ($request->{rl} // '') =~ /"[^"]*";r=(\d+);t=\d+/g;
     my %remaining;
     for my $name (@tables) {
-        my @rates = $model->limits($request->{id}, $name, $request->{begin}, $request->{end});
-        @rates = sort { _length($a) <=> _length($b) } @rates;
+        my @rates = $model->rates($request->{id}, $name, $request->{begin}, $request->{end});
         my @here = splice @all, 0, scalar @rates;
         next if $name ne $table || @here != @rates;
         $remaining{ $rates[$_]{period} } = $here[$_] for 0 .. $#rates;
     }
     return \%remaining;
 }
-
-sub _length { return $_[0]{period} eq 'month' ? 30 * 86400 : $_[0]{period} }
 
 sub check {
     my ($history) = @_;
