@@ -98,6 +98,13 @@ subtest 'safety' => sub {
     right('... that was granted alone', [$shown->(0.1, 7, by => 0.12, end => 0.9, verdict => 'degraded'), $shown->(0.5, 7)], %wide_limit);
     right('... of the window before', [$shown->(1.8, 7, by => 1.82, end => 2.9), $shown->(2.5, 7)], %wide_limit);
     right('... in a fault', [$shown->(0.1, 7, by => 0.12, end => 0.9), $shown->(0.5, 7), fault(mute => 0.3, 0.4)], %wide_limit);
+    my @plain = ([req => begin => 0.1, rl => '"small-2";r=2;t=2, "small-8";r=4;t=8'], [req => begin => 0.3, rl => '"small-2";r=1;t=2, "small-8";r=3;t=8']);
+    right('... of two windows', [@plain]);
+    wrong('... of which one shows too many', qr/5 per 8: 4 units are left in window \d+, of which at least 2 are taken/, [$plain[0], [@{ $plain[1] }, rl => '"small-2";r=1;t=2, "small-8";r=4;t=8']]);
+    my @long = (tables => { strict => { lease => 0, plans => { small => { rates => [[9, 60]] } } } });
+    my @fresh = ([req => begin => 0.1, rl => '"small-60";r=8;t=60'], [req => begin => 21, rl => '"small-60";r=8;t=39']);
+    right('... of a window whose counts were lost', [@fresh, fault(lose_counts => 1, 1)], @long);
+    wrong('... were not', qr/9 per 60: 8 units are left/, [@fresh], @long);
     wrong('... one more', qr/3 per 2: 4 units/, [@held]);
     right('requests of cost 0', [requests([0.1, 0.2, 0.3, 0.4], cost => 0)]);
     right('refused requests', [requests([0.1, 0.2, 0.3]), requests([0.4], status => 429)]);

@@ -116,11 +116,11 @@ sub _check_bucket {
     return @violations;
 }
 
-# What is left of a window after each grant that is settled later. The cost of others counts until they end.
+# What is left of a window after each grant. The cost of others counts until they end.
 sub _check_shown {
     my ($model, $id, $table, $rate, @grants) = @_;
     return if $model->is_leased($table) || $rate->{sliding} || $rate->{period} eq 'month';
-    for my $i (grep { defined $grants[$_]{used} } 0 .. $#grants) {
+    for my $i (0 .. $#grants) {
         my $seen = $grants[$i];
         my $window = $model->window($rate, $seen) // next;
         my $left = Verify::Property::Atomicity::remaining($model, $seen, $table)->{ $rate->{period} } // next;
@@ -131,6 +131,7 @@ sub _check_shown {
             push @before, $grant if ($grant->{by} // $grant->{end}) < $seen->{begin} && ($model->window($rate, $grant) // -1) == $window;
         }
         next if grep { $_->{verdict} eq 'degraded' } @before, $seen;    # Redis learns them later
+        next if $model->faults($seen->{begin} - $rate->{period}, $seen->{end}, 'places');    # the counts of this window may be lost
         my $taken = $seen->{cost} + sum0(map { $_->{end} - 0.1 > $seen->{end} ? $_->{cost} : least($_) } @before);
         return evidence("$id in $table, $rate->{most} per $rate->{period}: $left units are left in window $window, of which at least $taken are taken", reverse(@before), $seen)
             if $left > $rate->{most} - $taken;
