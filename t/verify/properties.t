@@ -98,6 +98,7 @@ subtest 'safety' => sub {
     right('... that was granted alone', [$shown->(0.1, 7, by => 0.12, end => 0.9, verdict => 'degraded'), $shown->(0.5, 7)], %wide_limit);
     right('... of the window before', [$shown->(1.8, 7, by => 1.82, end => 2.9), $shown->(2.5, 7)], %wide_limit);
     right('... in a fault', [$shown->(0.1, 7, by => 0.12, end => 0.9), $shown->(0.5, 7), fault(mute => 0.3, 0.4)], %wide_limit);
+    wrong('... in a reload', qr/7 units are left/, [$shown->(0.1, 7, by => 0.12, end => 0.9), $shown->(0.5, 7), fault(reload => 0.3, 0.4)], %wide_limit);
     my @plain = ([req => begin => 0.1, rl => '"small-2";r=2;t=2, "small-8";r=4;t=8'], [req => begin => 0.3, rl => '"small-2";r=1;t=2, "small-8";r=3;t=8']);
     right('... of two windows', [@plain]);
     wrong('... of which one shows too many', qr/5 per 8: 4 units are left in window \d+, of which at least 2 are taken/, [$plain[0], [@{ $plain[1] }, rl => '"small-2";r=1;t=2, "small-8";r=4;t=8']]);
@@ -293,6 +294,9 @@ subtest 'liveness' => sub {
     my @again = [req => begin => 3, loc => 'a', probe => 2, waited => 1, status => 429];
     right('the units of leases were used', [requests([map { 2 + $_ / 100 } 1 .. 20], loc => 'a'), @again]);
     wrong('they were not', qr/refused again after waiting 1 s/, [requests([map { 2 + $_ / 100 } 1 .. 19], loc => 'a'), @again]);
+    right('... but lost', [@again, fault(kill_worker => 2, 2.1)]);
+    right('... or held by workers of another name', [@again, fault(rename_redis => 2, 2.1)]);
+    wrong("... by a $_", qr/refused again after waiting 1 s/, [@again, fault($_ => 2, 2.1)]) for qw(reload lose_scripts);
     my @end = ([round => number => 1, begin => -20, quiet => 0, end => 40, faults => 1]);
     my $at_once = sub { my ($begin, @status) = @_; return map { [req => begin => $begin, id => 'b', loc => 'n', probe => 3, attempt => "1.$begin", status => $_] } @status };
     right('as many requests at once', [@end, $at_once->(3, 200, 200, 200)]);
@@ -309,6 +313,7 @@ subtest 'liveness' => sub {
     right('... for a higher cost', [@refused, requests([2.6], status => 429, cost => 2)]);
     right('... because of another window', [[@{ $refused[0] }, limit => 3], requests([2.6], status => 429, limit => 5)]);
     right('... during a fault', [@refused, requests([2.6], status => 429), fault(kill_redis => 1, 1.1)]);
+    wrong("... during a $_, which costs nothing", qr/refused again after 2 s/, [@refused, requests([2.6], status => 429), fault($_ => 1, 1.1)]) for qw(reload rename_redis lose_scripts);
 };
 
 subtest 'revocations and bans' => sub {
@@ -391,6 +396,11 @@ subtest 'no wrong refusal' => sub {
     wrong('401 after the issue', qr/a good key is refused/, [@issued, requests([1.5], id => 'life', status => 401)]);
     right('... in a fault', [@issued, requests([1.5], id => 'life', status => 401), fault(restart_redis => 1, 1.2)]);
     wrong('... long after it', qr/a good key is refused/, [@issued, requests([7], id => 'life', status => 401), fault(restart_redis => 1, 1.2)]);
+    my @unknown = (@issued, requests([1.8], id => 'life', status => 401));
+    right('... of a node that was killed', [@unknown, fault(kill_node => 0, 0.5)]);
+    wrong('... of another one', qr/a good key is refused/, [@unknown, fault(kill_node => 0, 0.5, node => 1)]);
+    right('... at new workers', [@unknown, fault(reload => 0.9, 1)]);
+    wrong('... that have been subscribed for a second', qr/a good key is refused/, [@issued, requests([3.1], id => 'life', status => 401), fault(reload => 0.9, 1)]);
     right('401 after the revocation', [@issued, [op => kind => 'revoke', id => 'life', node => 0, begin => 2, end => 2.1, status => 200], requests([2.05], id => 'life', status => 401)]);
     wrong('a 5xx', qr/status 502/, [requests([0.1], status => 502)]);
     wrong('503 without an outage', qr/503 without an outage/, [requests([0.1], status => 503)]);
@@ -439,14 +449,26 @@ subtest 'no wrong refusal' => sub {
     my @room = (requests([0.1, 0.2]), requests([0.4], status => 429, reset => $zero + 2, retry => 2));
     wrong('... in a window that has begun after a fault', qr/refused while the quota has room/, [@room, fault(kill_node => -8, -6)]);
     right('... a little after it', [@room, fault(kill_node => -8, -4)]);
+    wrong("... after a $_, which costs nothing", qr/refused while the quota has room/, [@room, fault($_ => 0.2, 0.3)]) for qw(reload rename_redis lose_scripts);
+    wrong("... after a $_->[0] that concerns another node", qr/refused while the quota has room/, [map({ [@$_, node => 1] } @room), fault(@$_)]) for [kill_worker => 0.2, 0.3], [kill_node => 0.1, 0.3], [resize_zone => 0.1, 0.3];
+    my $limits = sub { return fault(change_limits => 0, 0.3, table => 'strict', plan => 'small', rates => [@_]) };
+    right('... which the lower limit does not have', [@room, $limits->([2, 2], [5, 8])]);
+    wrong('... which it has', qr/at most 2\.0 of 3 units/, [@room, $limits->([4, 2], [6, 8])]);
+    wrong('... which it has, of a lower one', qr/at most 1\.0 of 2 units/, [@room[0, 2], $limits->([2, 2], [4, 8])]);
     right('429 while an answer is missing', [requests([0.1, 0.2]), requests([0.3], status => 0), requests([0.4], status => 429, reset => $zero + 2, retry => 2)]);
     right('429 for a higher cost', [requests([0.1, 0.2]), requests([0.4], status => 429, cost => 2, reset => $zero + 2, retry => 2)]);
     my @many = requests([map { $_ / 100 } 1 .. 13], loc => 'a');
     right('429 while other nodes may have leases', [@many, requests([0.4], loc => 'a', status => 429)]);
     wrong('429 while leases can\'t hold the rest', qr/refused while/, [@many[0 .. 9], requests([0.4], loc => 'a', status => 429)]);
+    my @leased = (@many[0 .. 9], requests([0.4], loc => 'a', status => 429));
+    wrong('... after a reload', qr/refused while/, [@leased, fault(reload => 0.2, 0.3)]);
+    right('... with leases of two names', [@leased, fault(rename_redis => 0.2, 0.3)]);
     my @spent = requests([0.1, 0.2, 0.3]);
     wrong('Retry-After is too early', qr/before the reset/, [@spent, requests([0.4], status => 429, reset => $zero + 2, retry => 1)]);
     wrong('Retry-After is too late', qr/more than a second after the reset/, [@spent, requests([0.4], status => 429, reset => $zero + 2, retry => 4)]);
+    my @early = (@spent, requests([0.4], status => 429, reset => $zero + 2, retry => 1));
+    right('... in a fault', [@early, fault(mute => 0.2, 0.3)]);
+    wrong("... in a fault of another node, or one that costs nothing: $_->[0]", qr/before the reset/, [@early, fault(@$_)]) for ['mute', 0.2, 0.3, node => 1], ['reload', 0.2, 0.3];
     my @poured = requests([0.1, 0.2, 0.3], loc => 'k');
     right('429 of an empty bucket', [@poured, [req => begin => 0.4, status => 429, loc => 'k']]);
     wrong('... that has a token again', qr/poured, bucket of 3: at least 1\.\d tokens were left/, [@poured, [req => begin => 0.85, status => 429, loc => 'k']]);
@@ -469,6 +491,7 @@ subtest 'no wrong refusal' => sub {
     wrong('... long after the end of the others', qr/refused while places are free/, [@three, $full->(3.5)]);
     right('... in a fault', [$full->(0.4), fault(kill_node => 0.2, 0.3)]);
     wrong('... long after it', qr/refused while places are free/, [$full->(0.4), fault(kill_node => -17, -16)]);
+    wrong("... after a $_, which loses no place", qr/refused while places are free/, [$full->(0.4), fault($_ => 0.2, 0.3)]) for qw(reload rename_redis kill_worker lose_scripts);
     wrong('an alert', qr/node 1: \[alert\]/, [[complaint => node => 1, line => '[alert] worker exited on signal 11']]);
     my $fds = sub { [resources => at => $_[0], node => 0, fds => $_[1], rss => 9000] };
     right('descriptors', [$fds->(0, 10), $fds->(1, 40), $fds->(2, 41)]);

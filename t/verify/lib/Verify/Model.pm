@@ -21,7 +21,10 @@ package Verify::Model;
 #   $model->held($table, $owner, $limit)      # the most units that nodes hold of a window with this limit
 #   $model->has_place($request)               # whether a zone that is not full has a place for each of its quotas
 #   $model->faults($from, $to, 'outage')        # the faults of a group, or of all, whose effects overlap this time; without
-#                                               #   those that change nothing by themselves
+#                                               #   those that change nothing by themselves; 'costly': without those
+#                                               #   that lose no call, unit or place
+#   $model->may_cost_units($request, $since)    # the faults since a time for which a request may be refused wrongly
+#   kinds('harmless')                           # the kinds of faults of a group
 #   $model->may_lack_redis($request)            # whether its node may have been without Redis
 #   $model->may_lack_redis_during($fault)       # the same of the workers that a fault ends
 #   $model->stood_still($request)               # whether that may be because the machine stood still
@@ -58,6 +61,7 @@ $group{outage}{$_} = 1 for keys %{ $group{full_outage} }, qw(restart_redis refus
     kill_master stop_master fail_over stop_sentinels move_slots kill_node stop_worker);
 $group{loss}{$_} = 1 for qw(lose_counts kill_master stop_master fail_over);          # counts may be lost
 $group{forget}{$_} = 1 for qw(kill_node resize_zone move_address);                    # a node loses what it knows
+$group{harmless}{$_} = 1 for qw(reload rename_redis change_limits lose_scripts);      # no call, unit or place is lost
 $group{node}{$_} = 1 for qw(kill_worker kill_node);
 $group{places}{$_} = 1 for keys %{ $group{loss} }, 'step_clock';    # other nodes may get the places of those that have them
 
@@ -210,9 +214,24 @@ sub faults {
     my ($self, $from, $to, $what) = @_;
     return grep {
         $_->{begin} <= $to && $_->{end} + $recovery >= $from
-            && (!defined $what || ($group{$what} ? $group{$what}{ $self->_kind($_) } : $_->{kind} eq $what))
+            && (!defined $what || ($what eq 'costly' ? !$group{harmless}{ $_->{kind} } : $group{$what} ? $group{$what}{ $self->_kind($_) } : $_->{kind} eq $what))
     } $self->_faults_near($from, $to);
 }
+
+# Without leases, the end of a worker or a zone costs what its unanswered requests may have taken, and a node that has begun
+# anew may refuse requests alone. Of a table with leases, workers of both names may have some while a `tollgate_redis` is
+# renamed.
+sub may_cost_units {
+    my ($self, $request, $since) = @_;
+    my $is_leased = any { $self->is_leased($_) } $self->tables($request);
+    my @faults = grep {
+        $is_leased || !$group{node}{ $_->{kind} } && !$group{forget}{ $_->{kind} } || $_->{node} == $request->{node} && $_->{end} + $recovery >= $request->{begin}
+    } $self->faults($since, $request->{end}, 'costly');
+    push @faults, $self->faults($since, $request->{end}, 'rename_redis') if $is_leased;
+    return @faults;
+}
+
+sub kinds { my ($name) = @_; return sort keys %{ $group{$name} } }
 
 # In a cluster, a master that stands still for longer than cluster-node-timeout (Deployment.pm) may be replaced.
 sub _kind {

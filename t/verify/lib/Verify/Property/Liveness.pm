@@ -23,7 +23,7 @@ my $longest = 15;
 # Units of a lease come back, and Retry-After says when; but not if a fault has lost them.
 sub _may_have_lost_leases {
     my ($model, $probe) = @_;
-    return (grep { $model->is_leased($_) } $model->tables($probe)) && $model->faults($probe->{begin} - 30, $probe->{end});
+    return (grep { $model->is_leased($_) } $model->tables($probe)) && $model->may_cost_units($probe, $probe->{begin} - 30);
 }
 
 # Retry-After says when leases of other nodes are back at the latest. If their units were used, which the refusing node
@@ -93,7 +93,7 @@ sub check {
         for my $i (1 .. $#requests) {
             my ($refused, $after) = @requests[$i - 1, $i];
             next unless $refused->{status} == 429 && $refused->{retry} && $after->{status} == 429 && $after->{cost} <= $refused->{cost};
-            next if $after->{begin} < $refused->{end} + $refused->{retry} || $model->faults($refused->{begin} - 10, $after->{end});
+            next if $after->{begin} < $refused->{end} + $refused->{retry} || $model->may_cost_units($after, $refused->{begin} - 10);
             next if _were_leases_used($model, $after);
             next if $model->stalled($refused->{begin} - 3, $after->{end});    # a node may return its units as late
             push @violations, evidence("refused again after $refused->{retry} s", $refused, $after) if ($refused->{limit} // 0) == ($after->{limit} // 0);

@@ -100,13 +100,16 @@ sub _check_promptness {
 }
 
 # Whether a key was certainly valid: its issue or its last enabling was acknowledged before the request, and nothing else
-# began before the request ended. A node learns a change within 200 ms, or after a fault later.
+# began before the request ended. A node learns a change within 200 ms, or after a fault later: new workers, within a
+# second, when they are subscribed.
+my $subscribed = 2;
+
 sub _is_good {
     my ($model, $operations, $request) = @_;
     my ($last) = grep { $_->{begin} < $request->{end} } reverse @$operations;
     return if !$last || $last->{kind} !~ /^(?:issue|plan|enable)$/ || grep { $_->{status} !~ /^2/ } @$operations;
-    my @faults = $model->faults($last->{begin} - 1, $request->{begin});
-    return $request->{begin} > max($last->{end} + 0.2, map { $_->{end} + $Verify::Model::recovery } @faults);
+    my @of_node = map { [$model->faults_of($request->{node}, $last->{begin} - 1, $request->{begin}, $_)] } qw(costly harmless);
+    return $request->{begin} > max($last->{end} + 0.2, (map { $_->{end} + $Verify::Model::recovery } @{ $of_node[0] }), map { $_->{end} + $subscribed } @{ $of_node[1] });
 }
 
 sub _check_refusals {
@@ -134,13 +137,13 @@ sub _check_refusals {
         for my $request (grep { $_->{status} == 429 && ($_->{code} // '') =~ /^(?:rate_limit_exceeded|too_many_in_flight)$/ } @requests) {
             next if $model->stalled($request->{begin} - 2, $request->{end}) > 0.3;
             if ($request->{code} eq 'too_many_in_flight') {
-                next if $model->faults($request->{begin} - $kept, $request->{end});
+                next if grep { $_->{kind} ne 'kill_worker' } $model->faults($request->{begin} - $kept, $request->{end}, 'costly');
                 ++$near while $requests[$near]{begin} < $request->{begin} - $longest - $returned;
                 push @violations, _check_places($model, $request, \@requests, $near);
                 next;
             }
             push @violations, _check_room($model, \%possible, $request);
-            push @violations, _check_retry($model, $request) unless $model->faults($request->{begin}, $request->{end});
+            push @violations, _check_retry($model, $request) unless $model->faults_of($request->{node}, $request->{begin}, $request->{end}, 'costly');
         }
     }
     return @violations;
@@ -161,7 +164,7 @@ sub _check_places {
 # Whether Redis may have counted units that nobody was granted, since a time of Redis's clock.
 sub _may_have_lost_units {
     my ($model, $request, $since) = @_;
-    return scalar $model->faults($request->{begin} - ($request->{redis_time}[1] - $since), $request->{end});
+    return scalar $model->may_cost_units($request, $request->{begin} - ($request->{redis_time}[1] - $since));
 }
 
 # With leases, nodes hold a part of what remains.

@@ -57,7 +57,7 @@ sub _check_rate {
         if ($units > $limit * (1 + $losses)) {
             push @violations, evidence("$name: $units units were granted in window $window, after $losses losses of counts", @by_redis);
         }
-        elsif (!$losses && $rate->{sliding} && $in{ $window - 1 } && !$model->faults($from - $length, $to)) {
+        elsif (!$losses && $rate->{sliding} && $in{ $window - 1 } && !$model->faults($from - $length, $to, 'costly')) {
             push @violations, _check_sliding($model, $name, $rate, $limit, $window, $in{ $window - 1 }, \@by_redis);
         }
         push @violations, _check_shares($model, $name, $limit, $window, $rate, @here);
@@ -124,7 +124,7 @@ sub _check_shown {
         my $seen = $grants[$i];
         my $window = $model->window($rate, $seen) // next;
         my $left = Verify::Property::Atomicity::remaining($model, $seen, $table)->{ $rate->{period} } // next;
-        next if $model->faults($seen->{begin} - 10, $seen->{end});
+        next if $model->faults($seen->{begin} - 10, $seen->{end}, 'costly');
         my @before;
         for (my $j = $i - 1; $j >= 0 && $grants[$j]{begin} > $seen->{begin} - $rate->{period} - 1; --$j) {
             my $grant = $grants[$j];
