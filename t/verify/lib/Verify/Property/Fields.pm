@@ -11,7 +11,8 @@ package Verify::Property::Fields;
 # the refusing node does not know which units others have granted.
 #
 # Limits that a reload changes, and plans that a program changes, are not known exactly. A clock that is set has no
-# windows, and without Redis, a node knows its clock less precisely. An address that has no budget left gets a 429 which shows that, if its key has to be looked up.
+# windows, and without Redis, a node knows its clock less precisely. An address that has no budget left gets a 429 which
+# shows that, if its key has to be looked up.
 
 use strict;
 use warnings;
@@ -45,7 +46,7 @@ sub _expected {
     return if grep { $model->faults($begin - 1, $end + 1, $_) } qw(step_clock change_limits);
     my @expected;
     for my $table ($model->tables($request)) {
-        my ($name, @others) = $model->plans($model->owner($table, $request->{id}));
+        my ($name, @others) = $model->plans($model->owner($table, $request->{id}), $begin, $end);
         return if @others;
         my $plan = $model->config->{tables}{$table}{plans}{$name} // return;
         my $bucket = $model->bucket($request->{id}, $table);
