@@ -256,6 +256,50 @@ subtest 'conservation' => sub {
     right('the lease in a call of a killed worker', [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(kill_worker => 2, 2)]);
     wrong('... without leases', qr/at most 1/, [@round, requests([1]), $counted->(4), fault(kill_worker => 2, 2)]);
     wrong('a reload returns everything', qr/at most 1/, [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(reload => 2, 2)]);
+
+    # The window of 8 s that begins at 0. The round has settled before it ends.
+    my @settling = ([round => number => 1, begin => 0, quiet => 6, end => 7.9, faults => 0], [settled => round => 1, begin => 6, at => 7], [settled => round => 1, begin => 7.8, at => 7.8]);
+    my $window = sub { my ($day, $count, %more) = @_; return [quota => round => 1, id => 'k', table => 'strict', '86400.count' => $day, '8.number' => $zero / 8, '8.count' => $count, %more] };
+    right('a window', [@settling, requests([1, 2]), $window->(2, 2)]);
+    wrong('... one less', qr/round 1, k in strict, window \d+ of 8: 2 units were granted, Redis counted 1/, [@settling, requests([1, 2]), $window->(2, 1)]);
+    wrong('... one more', qr/window \d+ of 8: at most 2 units can be counted, Redis counted 3/, [@settling, requests([1, 2]), $window->(2, 3)]);
+    right('... of another plan', [@settling, requests([1, 2]), $window->(2, 2, '9.number' => $zero / 9, '9.count' => 0)]);
+    my @next = ([round => number => 1, begin => 0, quiet => 9, end => 11, faults => 0], requests([1, 9]), [req => begin => 7.9, end => 8.1]);
+    right("a request that may belong to the window before: $_", [@next, $window->(3, $_, '8.number' => $zero / 8 + 1)]) for 1, 2;
+    wrong("... $_", qr/window/, [@next, $window->(3, $_, '8.number' => $zero / 8 + 1)]) for 0, 3;
+    my @later = ([round => number => 2, begin => 8, quiet => 9, end => 10, faults => 0]);
+    right('a round later', [@settling, @later, requests([1, 2]), $window->(2, 2), $window->(2, 2, round => 2)]);
+    wrong('... in which the window has lost a unit', qr/round 2, k in strict, window \d+ of 8: 2 units/, [@settling, @later, requests([1, 2]), $window->(2, 2), $window->(2, 1, round => 2)]);
+    my @alone = (requests([1]), requests([2], verdict => 'degraded'), fault(kill_redis => 1.9, 2.2));
+    right('units of an outage', [@settling, @alone, $window->(2, 2)]);
+    wrong('... that are reported for the day only', qr/window \d+ of 8: 2 units were granted, Redis counted 1/, [@settling, @alone, $window->(2, 1)]);
+    my @early = ([round => number => 1, begin => 0, quiet => 12, end => 15, faults => 0], [settled => round => 1, begin => 12, at => 13], requests([9]), [req => begin => 7.8, verdict => 'degraded'], fault(kill_redis => 7.7, 7.9));
+    right("... in the window before, and perhaps a call of it: $_", [@early, $window->(2, $_, '8.number' => $zero / 8 + 1)]) for 1, 2;
+    wrong('... and more', qr/window \d+ of 8: at most 2 units/, [@early, $window->(2, 3, '8.number' => $zero / 8 + 1)]);
+    my @unsettled = ($settling[0], [settled => round => 1, begin => 6, at => 8.1]);
+    right('... after the window has ended', [@unsettled, @alone, $window->(2, 1)]);
+    right('... by a round that does not say when it settled', [$settling[0], @alone, $window->(2, 1)]);
+    right('... that are lost with the node', [@settling, @alone, $window->(1, 1), fault(kill_node => 2.1, 2.2)]);
+    right('... without a reply', [@settling, @alone[0, 1], $window->(3, $_), fault(kill_redis => 2.005, 2.2)]) for 2, 3;
+    wrong('... twice', qr/at most 3 units can be counted, Redis counted 4/, [@settling, @alone[0, 1], $window->(3, 4), fault(kill_redis => 2.005, 2.2)]);
+    right('counts are lost', [@settling, requests([1, 5]), $window->(1, 1), fault(lose_counts => 3, 3)]);
+    right('the clock of Redis steps', [@settling, requests([1, 2]), $window->(2, 1), fault(step_clock => 0.5, 0.6)]);
+    my @less = (requests([1], cost => 3, used => 2), requests([2], used => 2));
+    right('costs that are settled', [@settling, @less, $window->(4, 4)]);
+    wrong("... $_ are counted", qr/window \d+ of 8/, [@settling, @less, $window->(4, $_)]) for 1, 5;
+    right("... later: $_ are counted", [@unsettled, @less, $window->(4, $_)]) for 3, 4, 5;
+    my $of_lease = sub { [quota => round => 1, id => 'k', table => 'api', '86400.count' => 1, '2.number' => $zero / 2 + 3, '2.count' => $_[0]] };
+    right('a lease', [@settling, requests([6.1], loc => 'a'), $of_lease->(1)]);
+    wrong('... that is not returned', qr/window \d+ of 2: at most 1 units can be counted, Redis counted 3/, [@settling, requests([6.1], loc => 'a'), $of_lease->(3)]);
+    right('... until its window has ended', [@unsettled, requests([6.1], loc => 'a'), $of_lease->(3)]);
+    wrong('... that has not counted a request', qr/1 units were granted, Redis counted 0/, [@settling, requests([6.1], loc => 'a'), $of_lease->(0)]);
+    my @of_values = (requests([6.1], loc => 'v', value => 'u1'), requests([6.2], loc => 'v', value => 'u2'), [quota => round => 1, id => 'k', table => 'valued', '86400.count' => 2]);
+    my $of_value = sub { my ($value, $count) = @_; return [quota => round => 1, id => 'k', table => 'valued:' . substr(sha256_hex($value), 0, 16), '2.number' => $zero / 2 + 3, '2.count' => $count] };
+    right('each value', [@settling, @of_values, $of_value->('u1', 1), $of_value->('u2', 1)]);
+    wrong('... one has counted both', qr/k in valued, window \d+ of 2: at most 1/, [@settling, @of_values, $of_value->('u1', 2)]);
+    my @both = (requests([1], id => 'm1', loc => 't'), requests([2.5], id => 'm2', loc => 't'));
+    right('a group', [@settling, @both, $of_team->(2, '2.number' => $zero / 2 + 1, '2.count' => 1)]);
+    wrong('... of which one id is not counted', qr/team in crews, window \d+ of 2: 1 units were granted, Redis counted 0/, [@settling, @both, $of_team->(2, '2.number' => $zero / 2 + 1, '2.count' => 0)]);
 };
 
 subtest 'atomicity' => sub {

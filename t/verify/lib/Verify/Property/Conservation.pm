@@ -3,8 +3,13 @@ package Verify::Property::Conservation;
 # Redis has counted what was granted, and nothing else, once a round has settled.
 #
 # Each table of ids keeps a history, so Redis counts a day for every plan; each plan of a group has a month. What the day of
-# an id or the month of a group grew by in a round is what the round granted. An answer that never came counts as 0, as its cost or as what the request has used. Without faults, there
-# is no other difference.
+# an id or the month of a group grew by in a round is what the round granted. An answer that never came counts as 0, as its
+# cost or as what the request has used. Without faults, there is no other difference.
+#
+# The same holds for each window whose count is recorded at the end of a round, the last one of each rate that anything was
+# counted in. There, only those requests must be counted that were certainly decided in the window, and what a node reports
+# later than its decision only if the round has settled before the window ended: otherwise, it lapses. A lease, too, is
+# returned in its window or not at all.
 #
 #   counted, not granted (module/README.md): the calls whose reply was lost: their requests were answered 503 or
 #     `degraded`, or not at all, or refused by their node alone; the lease in such a call; the leases and slices of a
@@ -14,8 +19,9 @@ package Verify::Property::Conservation;
 
 use strict;
 use warnings;
-use List::Util qw(max min sum0);
-use POSIX      qw(ceil);
+use Digest::SHA qw(sha256_hex);
+use List::Util  qw(any first max min sum0);
+use POSIX       qw(ceil);
 use Verify::Model qw(evidence least most units);
 
 # The units of an id or a group that Redis has counted in a table by the end of a round, and the month of a group.
@@ -57,7 +63,7 @@ sub check {
         }
         $last = $here;
     }
-    return @violations;
+    return (@violations, _check_windows($model));
 }
 
 sub _check_round {
@@ -69,14 +75,107 @@ sub _check_round {
     my @unsettled = grep { _may_be_unsettled($model, $_, @faults) } @grants;
     my $what = sprintf 'round %d, %s in %s: %d units were granted, Redis counted %d', $round->{number}, $id, $table, $granted, $now - $before;
     my $most = $before + $granted + sum0((map { most($_) } @unknown), map { most($_) - units($_) } @unsettled) + _counted_only($model, $id, $table, \@faults, \@requests);
-    return evidence("$what; at most " . ($most - $before) . ' can be', map { "fault $_->{kind} at node $_->{node}, $_->{begin}..$_->{end}" } @faults) if $now > $most;
+    return evidence("$what; at most " . ($most - $before) . ' can be', map { _described($_) } @faults) if $now > $most;
     # Redis has lost counts: leases from before are given back to the new ones.
     return if $model->faults($round->{begin}, $round->{end}, 'loss');
-    my @lost = grep { my $grant = $_; $grant->{verdict} eq 'degraded' && grep { $_->{node} == $grant->{node} && $_->{end} + 1 >= $grant->{begin} } grep { $_->{kind} =~ /^(?:kill_node|resize_zone|move_address)$/ } @faults } @grants;
+    my @lost = grep { _may_be_lost($model, $_, @faults) } @grants;
     my %is_lost = map { $_ => 1 } @lost;
     my $least = $before + $granted - sum0((map { units($_) } @lost), map { units($_) - least($_) } grep { !$is_lost{$_} } @unsettled);
-    return evidence("$what; at least " . ($least - $before) . ' must be', (map { "fault $_->{kind} at node $_->{node}, $_->{begin}..$_->{end}" } @faults), @grants) if $now < $least;
+    return evidence("$what; at least " . ($least - $before) . ' must be', (map { _described($_) } @faults), @grants) if $now < $least;
     return;
+}
+
+sub _described { my ($fault) = @_; return "fault $fault->{kind} at node $fault->{node}, $fault->{begin}..$fault->{end}" }
+
+# Whether a node may have lost what it granted alone before it reported that.
+sub _may_be_lost {
+    my ($model, $grant, @faults) = @_;
+    return 0 if $grant->{verdict} ne 'degraded';
+    return any {
+        $_->{kind} =~ /^(?:kill_node|resize_zone|move_address)$/ && $_->{node} == $grant->{node} && $_->{end} + 1 >= $grant->{begin}
+    } @faults;
+}
+
+# The last window of each rate that has a count at the end of a round.
+sub _check_windows {
+    my ($model) = @_;
+    my %rounds = map { $_->{number} => $_ } $model->history->rounds;
+    my (%settled, %windows, @windows);
+    push @{ $settled{ $_->{round} } }, $_ for $model->history->of('settled');
+    for my $quota (grep { $rounds{ $_->{round} } } $model->history->of('quota')) {
+        my $round = $rounds{ $quota->{round} };
+        my ($table, $value) = split /:/, $quota->{table}, 2;
+        next unless grep { $_ eq $table } $model->tables_of($quota->{id});
+        for my $rate ($model->limits($quota->{id}, $table, $round->{begin}, $round->{end})) {
+            my ($number, $count) = map { $quota->{"$rate->{period}.$_"} } qw(number count);
+            next unless defined $number && defined $count;
+            my $window = {
+                round => $round, settled => $settled{ $round->{number} } // [], owner => $quota->{id}, table => $table, rate => $rate,
+                number => $number, count => $count, certain => [], possible => [],
+            };
+            push @windows, $window;
+            push @{ $windows{ $quota->{id} }{$table}{ $value // '' }{ $rate->{period} }{$number} }, $window;
+        }
+    }
+    for my $owner (sort keys %windows) {
+        for my $request (grep { $_->{cost} } $model->requests($owner)) {
+            for my $table (grep { $windows{$owner}{$_} } $model->tables($request)) {
+                my $by = $model->config->{tables}{$table}{by} // 'id';
+                my $of_value = $by eq 'id' ? '' : $by eq 'group' ? 'group' : substr sha256_hex($request->{value}), 0, 16;
+                _note_request($model, $request, $_) for values %{ $windows{$owner}{$table}{$of_value} // {} };
+            }
+        }
+    }
+    return map { _check_window($model, $_) } @windows;
+}
+
+# Adds a request to the windows of a rate, by number, in which it may have been counted. Redis may decide it after its node
+# has answered it alone, or its client has left.
+sub _note_request {
+    my ($model, $request, $of_rate) = @_;
+    my ($rate) = map { $_->[0]{rate} } values %$of_rate;
+    my ($first, $last) = my @decided = $model->windows($rate, $request);
+    my $is_late = $request->{status} != 200 || $request->{verdict} eq 'degraded';
+    ($last) = reverse $model->windows($rate, { %$request{qw(begin end)}, end => $request->{end} + ($model->config->{timeout} // 0.5) }) if $is_late;
+    for my $window (map { @{ $of_rate->{$_} // [] } } $first .. $last) {
+        next if $request->{begin} > $window->{round}{end};
+        push @{ $window->{possible} }, $request;
+        push @{ $window->{certain} }, $request if $request->{status} == 200 && !grep { $_ != $window->{number} } @decided;
+    }
+}
+
+sub _check_window {
+    my ($model, $window) = @_;
+    my ($round, $owner, $table, $rate, $count) = @$window{qw(round owner table rate count)};
+    my @possible = @{ $window->{possible} };
+    my ($from, $to) = (min($round->{end}, map { $_->{begin} } @possible), $round->{end});
+    # Redis counts in the window before the step if that is in the future then.
+    return if $model->faults($from - 20, $to, 'step_clock');
+    my @faults = $model->faults($from, $to);
+    my @settled = map { [$_->{begin}, _is_settled_in($model, $window, $_, @faults)] } @{ $window->{settled} };
+    my $is_settled = sub { my ($request) = @_; my $next = first { $_->[0] >= $request->{end} } @settled; return $next && $next->[1] };
+    my @certain = grep { !_may_be_lost($model, $_, @faults) && ($_->{verdict} ne 'degraded' || $is_settled->($_)) } @{ $window->{certain} };
+    my $least = $model->faults($from, $to, 'loss') ? 0 : sum0(map { least($_) } @certain);
+    my $what = sprintf 'round %d, %s in %s, window %d of %s', $round->{number}, $owner, $table, @$window{qw(number)}, $rate->{period};
+    my @shown = map { _described($_) } @faults;
+    return evidence("$what: $least units were granted, Redis counted $count", @shown, @certain) if $count < $least;
+    # What is left of a lease stays counted.
+    return if $model->is_leased($table) && !(@settled && $settled[-1][1]);
+    my $most = sum0(map {
+        my $is_exact = $_->{status} == 200 && $is_settled->($_) && !_may_be_unsettled($model, $_, @faults);
+        $_->{status} == 200 || !$_->{status} ? $is_exact ? units($_) : most($_) : ();
+    } @possible) + _counted_only($model, $owner, $table, \@faults, \@possible);
+    return evidence("$what: at most $most units can be counted, Redis counted $count", @shown, @possible) if $count > $most;
+    return;
+}
+
+# Whether all that nodes held and owed was settled before the window ended. A round settles twice: before the keys are tried
+# again, and after it. The workers that a reload ends are not asked.
+sub _is_settled_in {
+    my ($model, $window, $settled, @faults) = @_;
+    return 0 if grep { /^held/ } keys %$settled;
+    my $at = max($settled->{at}, map { $_->{end} + $Verify::Model::recovery } grep { $_->{begin} <= $settled->{at} } @faults);
+    return ($model->windows($window->{rate}, { begin => $at, end => $at }))[1] <= $window->{number};
 }
 
 # Whether a worker or a node may have been killed before it settled a request, or reported that to Redis. A client may
