@@ -241,6 +241,8 @@ subtest 'conservation' => sub {
     right('a call whose reply was lost, and whose node refused the request alone', [@round, requests([1]), @refused, $counted->(2)]);
     wrong('... twice', qr/at most 2/, [@round, requests([1]), @refused, $counted->(3)]);
     wrong('... at another node', qr/at most 1/, [@round, requests([1]), $refused[0], fault(mute => 1.9, 2.2, node => 1), $counted->(2)]);
+    right('... which costs as much as the limit', [@round, requests([1]), [@{ $refused[0] }, cost => 3], $refused[1], $counted->(4)]);
+    wrong('... which costs more than the limit', qr/at most 1/, [@round, requests([1]), [@{ $refused[0] }, cost => 4], $refused[1], $counted->(2)]);
     wrong('... with deny', qr/at most 1/, [@round, requests([1]), @refused, $counted->(2)], on_failure => 'deny');
     wrong('... long after the fault', qr/at most 1/, [@round, requests([1]), [req => begin => 3.5, status => 429], $refused[1], $counted->(2)]);
     right('units that were granted alone and lost with the node', [@round, requests([1]), requests([2], verdict => 'degraded'), $counted->(1), fault(kill_node => 2.1, 2.2)]);
@@ -256,6 +258,39 @@ subtest 'conservation' => sub {
     right('the lease in a call of a killed worker', [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(kill_worker => 2, 2)]);
     wrong('... without leases', qr/at most 1/, [@round, requests([1]), $counted->(4), fault(kill_worker => 2, 2)]);
     wrong('a reload returns everything', qr/at most 1/, [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(reload => 2, 2)]);
+    # A lease of 20 units in 2 s has at most 3. Node 0 asks for one.
+    my @leasing = (@round, requests([1], loc => 'a'));
+    my $loses = sub {
+        my ($name, $leases, $fault, %changed) = @_;
+        my $most = 1 + 3 * $leases;
+        right("$name: $leases leases", [@leasing, $counted->($most, 'api'), $fault], %changed);
+        wrong('... one unit more', qr/Redis counted @{[$most + 1]}; at most $most/, [@leasing, $counted->($most + 1, 'api'), $fault], %changed);
+    };
+    $loses->('a worker is killed', 1, fault(kill_worker => 2, 2));
+    $loses->('... at another node', 0, fault(kill_worker => 2, 2, node => 1));
+    $loses->('a node is killed', 3, fault(kill_node => 2, 3));
+    $loses->('... which is another one', 0, fault(kill_node => 2, 3, node => 1));
+    $loses->("$_ for a long time", 4, fault($_ => 2, 8)) for qw(kill_redis stop_redis pause_redis strand_calls refuse_memory refuse_user kill_master move_slots hold);
+    $loses->('a connection is cut at another node', 0, fault(cut => 2, 2, node => 1));
+    $loses->('replies are lost for the time of two calls', 6, fault(mute => 2, 3));
+    $loses->($_, 0, fault($_ => 2, 8)) for qw(stop_sentinels lose_counts lose_scripts rename_redis);
+    my %large = (tables => { api => { lease => 1, plans => { small => { rates => [[8000, 2]] } } } });
+    $loses->('a larger limit, and the same demand', 1, fault(kill_worker => 2, 2), %large);
+    my @asked = (requests([1, 2, 3.5], loc => 'a'), requests([4.5], loc => 'a', status => 429, cost => 2), requests([4.6], loc => 'a', node => 1, cost => 7));
+    right('as much as is asked for in 3 s at a node', [@round, @asked, $counted->(10 + 3 * 4, 'api'), fault(kill_worker => 5, 5)], %large);
+    wrong('... one more', qr/at most 22/, [@round, @asked, $counted->(11 + 3 * 4, 'api'), fault(kill_worker => 5, 5)], %large);
+    my %leased_values = (tables => { valued => { lease => 1, by => '$arg_v', plans => { small => { rates => [[2, 2]] } } } });
+    my @two_values = map { [req => begin => 1 + $_ / 10, loc => 'v', value => "u$_"] } 1, 2;
+    right('each value has a lease', [@round, @two_values, $counted->(4, 'valued'), fault(kill_worker => 5, 5)], %leased_values);
+    wrong('... one more', qr/at most 4/, [@round, @two_values, $counted->(5, 'valued'), fault(kill_worker => 5, 5)], %leased_values);
+    my $refund = sub { my ($most, @fault) = @_; return ([@round, @pool, $counted->($most, 'api'), fault(@fault)], [@round, @pool, $counted->($most + 1, 'api'), fault(@fault)]) };
+    for my $case (['in the lost lease', 3, mute => 1.5, 1.6], ['long before', 0, mute => 8, 8.1], ['after the fault', 0, mute => 0.1, 0.2]) {
+        my ($when, $refunded, @fault) = @$case;
+        my ($right, $wrong) = $refund->(11 + 2 * 2 * 3 + $refunded, @fault);
+        right("a refund $when", $right);
+        wrong('... and more', qr/at most @{[23 + $refunded]}/, $wrong);
+    }
+    wrong('a refund at another node', qr/at most 11/, [@round, @pool, $counted->(14, 'api'), fault(mute => 1.5, 2.5, node => 1)]);
 
     # The window of 8 s that begins at 0. The round has settled before it ends.
     my @settling = ([round => number => 1, begin => 0, quiet => 6, end => 7.9, faults => 0], [settled => round => 1, begin => 6, at => 7], [settled => round => 1, begin => 7.8, at => 7.8]);

@@ -161,10 +161,18 @@ sub _check_window {
     return evidence("$what: $least units were granted, Redis counted $count", @shown, @certain) if $count < $least;
     # What is left of a lease stays counted.
     return if $model->is_leased($table) && !(@settled && $settled[-1][1]);
+    # A lease is as large as what was asked for before, also in the window before.
+    my $asked = sub {
+        return grep {
+            my $request = $_;
+            $request->{begin} >= $from - 10 && $request->{begin} <= $to && (any { $_ eq $table } $model->tables($request))
+                && $model->counter($table, $request) eq $model->counter($table, $possible[0])
+        } $model->requests($owner);
+    };
     my $most = sum0(map {
         my $is_exact = $_->{status} == 200 && $is_settled->($_) && !_may_be_unsettled($model, $_, @faults);
         $_->{status} == 200 || !$_->{status} ? $is_exact ? units($_) : most($_) : ();
-    } @possible) + _counted_only($model, $owner, $table, \@faults, \@possible);
+    } @possible) + _counted_only($model, $owner, $table, \@faults, \@possible, $asked);
     return evidence("$what: at most $most units can be counted, Redis counted $count", @shown, @possible) if $count > $most;
     return;
 }
@@ -202,49 +210,85 @@ sub _may_be_without_reply {
         $model->faults_of($request->{node}, $request->{begin}, $request->{end}, 'outage');
 }
 
-# These lose no call and no lease.
-my $harmless = qr/^(?:reload|rename_redis|change_limits|lose_scripts|step_clock)$/;
+# These lose no call and no lease. What Sentinels say is needed only for a new connection.
+my $harmless = qr/^(?:reload|rename_redis|change_limits|lose_scripts|lose_counts|step_clock|stop_sentinels)$/;
 
-# A lease is returned six seconds after its last use at the latest.
-sub _may_be_in_lost_lease {
-    my ($request, @faults) = @_;
-    return defined $request->{used} && grep {
-        $_->{kind} !~ $harmless && $request->{end} >= $_->{begin} - 6 && $request->{end} <= $_->{end} + $Verify::Model::recovery;
-    } @faults;
+# How many leases a fault may lose at a node that it concerns.
+sub _lost_leases {
+    my ($model, $fault) = @_;
+    my ($kind, $workers, $timeout) = ($fault->{kind}, $model->config->{workers} // 2, $model->config->{timeout} // 0.5);
+    return 0 if $kind =~ $harmless;
+    # That of a call under way. What is left of a slice is in the zone.
+    return 1 if $kind eq 'kill_worker';
+    # The lease of the node, and one for each worker. A slice is a part of a lease. The old workers of a reload return what
+    # they have, if Redis is reachable.
+    return 1 + $workers if $kind eq 'kill_node';
+    return $model->may_lack_redis_during($fault) ? 1 + $workers : 0 if $kind =~ /^(?:resize_zone|move_address)$/;
+    # A worker has one call under way for an id. A server that is dead, refuses calls or stands still executes none: those
+    # at the begin and at the end may be lost.
+    return 2 * $workers unless $kind =~ /^(?:delay|mute|truncate)$/;
+    # Here, it executes each call. One that is lost ends at `timeout`, or when the connection is closed, and the next one
+    # follows at once.
+    my $lasts = $kind eq 'mute' ? min($timeout, $fault->{value}) : $kind eq 'truncate' ? 0.05 : $timeout;
+    return $workers * (1 + ceil(($fault->{end} - $fault->{begin}) / max($lasts, 0.05)));
 }
 
-# The units that Redis may have counted for calls and leases of which nothing was granted.
+# The faults among these that concern a node.
+sub _faults_of {
+    my ($model, $node, @faults) = @_;
+    my %are = map { $_ => 1 } @faults;
+    return @faults ? grep { $are{$_} } $model->faults_of($node, min(map { $_->{begin} } @faults), max(map { $_->{end} } @faults)) : ();
+}
+
+# The largest lease of an owner at each node. It is at most an eighth of what remains of the smallest window: each id of a
+# group and each value leases units of its own. A node leases what it expects to need within a horizon of at most 3 s, by a
+# count of what was asked for lately that decays to 1/e within a horizon: it is at most e/(e-1) times the most of any
+# horizon. A call may also return a lease that is as large.
+sub _largest_leases {
+    my ($model, $id, $table, $limit, @requests) = @_;
+    my %counters = map { $model->counter($table, $_) => 1 } @requests;
+    my $most = ceil($limit / 8) * max($model->members($id), scalar keys %counters);
+    return map { my $node = $_; min($most, 3 * _most_asked(grep { $_->{node} == $node } @requests)) } 0 .. $model->nodes - 1;
+}
+
+# The most units that requests, in the order of their begin, ask for within 3 s.
+sub _most_asked {
+    my @requests = @_;
+    my ($first, $units, $most) = (0, 0, 0);
+    for my $request (@requests) {
+        $units += $request->{cost};
+        $units -= $requests[ $first++ ]{cost} while $requests[$first]{begin} < $request->{begin} - 3;
+        $most = max($most, $units);
+    }
+    return $most;
+}
+
+# What a request did not use goes to the lease of its node. A lease is returned six seconds after its last use at the
+# latest; a call with it that is lost ends at `timeout`. Old workers end within the recovery.
+sub _may_be_in_lost_lease {
+    my ($model, $request, @faults) = @_;
+    return 0 unless defined $request->{used};
+    return any {
+        my $lasts = $_->{kind} =~ /^(?:resize_zone|move_address)$/ ? $Verify::Model::recovery : $model->config->{timeout} // 0.5;
+        $request->{end} >= $_->{begin} - 6 && $request->{end} <= $_->{end} + $lasts + $model->stalled($_->{end}, $_->{end} + $Verify::Model::recovery)
+    } grep { _lost_leases($model, $_) } _faults_of($model, $request->{node}, @faults);
+}
+
+# The units that Redis may have counted for calls and leases of which nothing was granted. `$asked` returns the requests
+# that decide how large leases are, if these are others.
 sub _counted_only {
-    my ($model, $id, $table, $faults, $requests) = @_;
-    my @without_reply = grep { _may_be_without_reply($model, $_) && $model->may_be_executed($_) } @$requests;
+    my ($model, $id, $table, $faults, $requests, $asked) = @_;
+    return 0 unless @$requests;
+    # Redis grants no request that costs more than the limit. A bucket has none.
+    my $limit = min(9**9, map { $_->{most} } $model->limits($id, $table, $requests->[0]{begin}, $requests->[-1]{end}));
+    my @without_reply = grep { $_->{cost} <= $limit && _may_be_without_reply($model, $_) && $model->may_be_executed($_) } @$requests;
     return 0 unless @$faults || @without_reply;
     my $units = sum0(map { $_->{cost} } @without_reply);
     return $units unless $model->is_leased($table);
-    # A lease is at most an eighth of what remains of the smallest window. Each id of a group leases units of it.
-    my @limits = map { $_->{most} } $model->limits($id, $table, $requests->[0] ? ($requests->[0]{begin}, $requests->[-1]{end}) : (0, 0));
-    my $lease = @limits ? ceil(min(@limits) / 8) : 0;
-    my $leases = $lease * $model->members($id);
-    my ($nodes, $workers) = ($model->nodes, $model->config->{workers} // 2);
-    $units += sum0(map { $_->{cost} - least($_) } grep { _may_be_in_lost_lease($_, @$faults) } @$requests);
-    $units += $lease * grep { !$model->faults_of($_->{node}, $_->{begin}, $_->{end}, 'outage') } @without_reply;
-    for my $fault (@$faults) {
-        my $kind = $fault->{kind};
-        # A worker perhaps has a call under way. Each worker of a node also has a slice, and the node holds a lease.
-        if ($kind eq 'kill_worker') { $units += $leases }
-        elsif ($kind eq 'kill_node') { $units += (1 + 2 * $workers) * $leases }
-        # The old workers return what they have, if Redis is reachable.
-        elsif ($kind =~ /^(?:resize_zone|move_address)$/) { $units += (1 + 2 * $workers) * $leases if $model->may_lack_redis_during($fault) }
-        elsif ($kind =~ $harmless) { }
-        else {
-            # A worker has one call under way for an id; a call that is lost ends at `timeout`, or when the connection
-            # is closed, and the next one follows at once.
-            my $lasts = $model->config->{timeout} // 0.5;
-            $lasts = min($lasts, $fault->{value}) if $kind eq 'mute';
-            $lasts = 0.05 if $kind eq 'truncate';
-            my $calls = 1 + ceil(($fault->{end} - $fault->{begin}) / max($lasts, 0.05));
-            $units += ($kind =~ /^(?:delay|hold|refuse|mute|truncate|cut)$/ ? 1 : $nodes) * $workers * $calls * $leases;
-        }
-    }
+    my @lease = _largest_leases($model, $id, $table, $limit, $asked ? $asked->() : @$requests);
+    $units += sum0(map { $_->{cost} - least($_) } grep { _may_be_in_lost_lease($model, $_, @$faults) } @$requests);
+    $units += sum0(map { $lease[ $_->{node} ] } grep { !$model->faults_of($_->{node}, $_->{begin}, $_->{end}, 'outage') } @without_reply);
+    for my $node (0 .. $#lease) { $units += $lease[$node] * sum0(map { _lost_leases($model, $_) } _faults_of($model, $node, @$faults)) }
     return $units;
 }
 
