@@ -247,17 +247,42 @@ subtest 'conservation' => sub {
     wrong('... long after the fault', qr/at most 1/, [@round, requests([1]), [req => begin => 3.5, status => 429], $refused[1], $counted->(2)]);
     right('units that were granted alone and lost with the node', [@round, requests([1]), requests([2], verdict => 'degraded'), $counted->(1), fault(kill_node => 2.1, 2.2)]);
     wrong('... of another node', qr/at least 2/, [@round, requests([1]), requests([2], verdict => 'degraded', node => 1), $counted->(1), fault(kill_node => 2.1, 2.2)]);
+    my @reported = (requests([1]), requests([2], verdict => 'degraded'), fault(kill_redis => 1.9, 2.5));
+    right('... before it has reported them', [@round, @reported, $counted->(1), fault(kill_node => 7, 7.1)]);
+    wrong('... long after it has reported them', qr/at least 2/, [@round, @reported, $counted->(1), fault(kill_node => 8, 8.1)]);
+    right('... after a second outage', [@round, @reported, $counted->(1), fault(refuse => 6, 7.5), fault(kill_node => 8, 8.1)]);
+    wrong('... at another node', qr/at least 2/, [@round, @reported, $counted->(1), fault(refuse => 6, 7.5, node => 1), fault(kill_node => 8, 8.1)]);
+    right('... with the workers of a reload', [@round, @reported, $counted->(1), fault(resize_zone => 2.3, 2.4)]);
+    wrong('... that reach Redis', qr/at least 2/, [@round, requests([1]), requests([2], verdict => 'degraded'), $counted->(1), fault(resize_zone => 2.3, 2.4)]);
     my @full = (fault(fill_zone => 1.5, 6), requests([1, 2]));
     wrong('a full zone loses no counts', qr/at least 2/, [@round, @full, $counted->(1)]);
     wrong('... and counts nothing else', qr/at most 2/, [@round, @full, $counted->(3)]);
     wrong('... nor in an outage', qr/at least 3/, [@round, @full, requests([3], verdict => 'degraded'), $counted->(2), fault(kill_redis => 2.5, 3)]);
     right('lost counts', [@round, requests([1, 5]), $counted->(1), fault(lose_counts => 3, 3)]);
+    right('... with what was granted within 5 s', [@round, requests([1, 7.9]), $counted->(0), fault(lose_counts => 3, 3)]);
+    wrong('... with what was granted later', qr/2 units were granted, Redis counted 0; at least 1/, [@round, requests([1, 8.1]), $counted->(0), fault(lose_counts => 3, 3)]);
+    right('... of leases', [@round, requests([1, 8.1], loc => 'a'), $counted->(0, 'api'), fault(lose_counts => 3, 3)]);
+    right('... again', [@round, requests([1, 8.1]), $counted->(0), fault(lose_counts => 3, 3), fault(lose_counts => 9, 9)]);
+    my @before = (requests([2], cost => 5, used => 3), requests([8.1], cost => 4), fault(lose_counts => 3, 3));
+    right('what was not used is given back later', [@round, @before, $counted->(2)]);
+    wrong('... and more', qr/at least 2/, [@round, @before, $counted->(1)]);
+    my @long = ([round => number => 1, begin => 0, quiet => 29, end => 30, faults => 0], requests([1, 10, 20.1]), fault(kill_master => 13, 15));
+    right('counts that a failover loses', [@long, $counted->(2)]);
+    wrong('... and older ones', qr/at least 2/, [@long, $counted->(1)]);
+    my @older = (@round, [round => number => 2, begin => 10, quiet => 29, end => 30, faults => 0], requests([1]), $counted->(1));
+    right('counts of the round before', [@older, $counted->(0, 'strict', 2), fault(kill_master => 19, 20)]);
+    wrong('... that are older', qr/round 2, k in strict: 0 units were granted, Redis counted -1; at least 0/, [@older, $counted->(0, 'strict', 2), fault(kill_master => 21, 22)]);
+    my @alone_before = ([round => number => 1, begin => 0, quiet => 39, end => 40, faults => 0], requests([1], verdict => 'degraded'), fault(refuse => 0.9, 2));
+    right('units of an outage that a failover loses', [@alone_before, $counted->(0), fault(kill_master => 16, 17)]);
+    wrong('... and older ones', qr/at least 1/, [@alone_before, $counted->(0), fault(kill_master => 18, 19)]);
     my @cluster = (deployment => 'cluster');
     right('... of a master of a cluster that stood still', [@round, requests([1, 5]), $counted->(1), fault(stop_redis => 2, 4.5)], @cluster);
     wrong('... for a short time', qr/at least 2/, [@round, requests([1, 5]), $counted->(1), fault(stop_redis => 2, 3)], @cluster);
     right('the lease in a call of a killed worker', [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(kill_worker => 2, 2)]);
     wrong('... without leases', qr/at most 1/, [@round, requests([1]), $counted->(4), fault(kill_worker => 2, 2)]);
     wrong('a reload returns everything', qr/at most 1/, [@round, requests([1], loc => 'a'), $counted->(4, 'api'), fault(reload => 2, 2)]);
+    wrong('a fault that ended before the round', qr/round 2, k in api: 1 units were granted, Redis counted 2; at most 1/,
+        [@round, @second, requests([1, 11], loc => 'a'), $counted->(1, 'api'), $counted->(3, 'api', 2), fault(kill_worker => 9.5, 9.5)]);
     # A lease of 20 units in 2 s has at most 3. Node 0 asks for one.
     my @leasing = (@round, requests([1], loc => 'a'));
     my $loses = sub {

@@ -24,6 +24,11 @@ use List::Util  qw(any first max min sum0);
 use POSIX       qw(ceil);
 use Verify::Model qw(evidence least most units);
 
+# A failover loses nothing that was counted more than so many seconds before it.
+my $replicated = 10;
+# What nodes hold and owe is settled within so many seconds.
+my $settles_within = 15;
+
 # The units of an id or a group that Redis has counted in a table by the end of a round, and the month of a group.
 sub counted {
     my ($history) = @_;
@@ -71,28 +76,64 @@ sub _check_round {
     my @grants = grep { $_->{status} == 200 && $_->{cost} } @requests;
     my $granted = sum0(map { units($_) } @grants);
     my @unknown = grep { !$_->{status} } @requests;
-    my @faults = $model->faults($round->{begin}, $round->{end});    # all settled after those before
+    # What those have caused that ended before is settled.
+    my @faults = grep { $_->{end} >= $round->{begin} } $model->faults($round->{begin}, $round->{end});
     my @unsettled = grep { _may_be_unsettled($model, $_, @faults) } @grants;
     my $what = sprintf 'round %d, %s in %s: %d units were granted, Redis counted %d', $round->{number}, $id, $table, $granted, $now - $before;
     my $most = $before + $granted + sum0((map { most($_) } @unknown), map { most($_) - units($_) } @unsettled) + _counted_only($model, $id, $table, \@faults, \@requests);
     return evidence("$what; at most " . ($most - $before) . ' can be', map { _described($_) } @faults) if $now > $most;
-    # Redis has lost counts: leases from before are given back to the new ones.
-    return if $model->faults($round->{begin}, $round->{end}, 'loss');
+    my %is_loss = map { $_ => 1 } $model->faults($round->{begin}, $round->{end}, 'loss');
+    my @losses = grep { $is_loss{$_} } @faults;
+    # Leases from before are given back to the new counts.
+    return if @losses && $model->is_leased($table);
     my @lost = grep { _may_be_lost($model, $_, @faults) } @grants;
     my %is_lost = map { $_ => 1 } @lost;
     my $least = $before + $granted - sum0((map { units($_) } @lost), map { units($_) - least($_) } grep { !$is_lost{$_} } @unsettled);
+    $least = _least_after_losses($model, $round, $before, \@losses, [grep { !$is_lost{$_} } @grants], \@requests) if @losses;
     return evidence("$what; at least " . ($least - $before) . ' must be', (map { _described($_) } @faults), @grants) if $now < $least;
     return;
 }
 
+# What Redis must have counted after losses, of a table without leases: what was granted after each loss; after a failover,
+# also what was counted so long before it that the replica had it. What was not used of another request may be given back
+# after the loss.
+sub _least_after_losses {
+    my ($model, $round, $before, $losses, $grants, $requests) = @_;
+    my $survives = sub {
+        my ($from, $by) = @_;
+        return !any { $from < $_->{end} + $Verify::Model::recovery && !($_->{kind} ne 'lose_counts' && $by < $_->{begin} - $replicated) } @$losses;
+    };
+    my %counted = map { $_ => 1 } grep { $survives->($_->{begin}, _counted_by($model, $_, $round->{end})) } @$grants;
+    my @given_back = grep {
+        my $request = $_;
+        ($_->{status} == 200 ? defined $_->{used} : !$_->{status}) && !$counted{$_} && any { $request->{end} >= $_->{begin} - $settles_within } @$losses
+    } @$requests;
+    return ($survives->($round->{begin} - 9**9, $round->{begin}) ? $before : 0) + sum0(map { least($_) } grep { $counted{$_} } @$grants)
+        - sum0(map { $_->{status} ? $_->{cost} - least($_) : $_->{cost} } @given_back);
+}
+
+# When Redis has counted what was granted: what a node granted alone, once the outages have ended in which it may not have
+# reported it.
+sub _counted_by {
+    my ($model, $grant, $until) = @_;
+    return $grant->{end} if $grant->{verdict} ne 'degraded';
+    my $by = $grant->{end} + $Verify::Model::recovery;
+    for my $outage ($model->faults_of($grant->{node}, $grant->{begin}, $until, 'outage')) {
+        $by = max($by, $outage->{end} + $Verify::Model::recovery) if $outage->{begin} <= $by;
+    }
+    return $by + $model->stalled($grant->{end}, $by);
+}
+
 sub _described { my ($fault) = @_; return "fault $fault->{kind} at node $fault->{node}, $fault->{begin}..$fault->{end}" }
 
-# Whether a node may have lost what it granted alone before it reported that.
+# Whether a node may have lost what it granted alone before it reported that. The old workers of a reload report it, if
+# Redis is reachable.
 sub _may_be_lost {
     my ($model, $grant, @faults) = @_;
     return 0 if $grant->{verdict} ne 'degraded';
     return any {
         $_->{kind} =~ /^(?:kill_node|resize_zone|move_address)$/ && $_->{node} == $grant->{node} && $_->{end} + 1 >= $grant->{begin}
+            && ($_->{kind} eq 'kill_node' || $model->may_lack_redis_during($_)) && _counted_by($model, $grant, $_->{begin}) >= $_->{begin}
     } @faults;
 }
 
