@@ -200,6 +200,16 @@ subtest 'conservation' => sub {
     my @leased = (requests([1], loc => 'a'), [req => begin => 2, end => 2.6, verdict => 'degraded', loc => 'a'], @stalled);
     right('... with a lease', [@round, @leased, $counted->(6, 'api')]);
     wrong('... and more', qr/at most 6/, [@round, @leased, $counted->(7, 'api')]);
+    right('... while Sentinels are stopped', [@round, @leased, $counted->(6, 'api'), fault(stop_sentinels => 1.9, 2.2)]);
+    my @outage = (fault(refuse => 0.5, 0.9), requests([1], loc => 'a'), [req => begin => 2, end => 2.6, verdict => 'degraded', loc => 'a']);
+    right('... after an outage', [@round, @outage, @stalled, $counted->(3 + 5 * 3, 'api')]);
+    wrong('... of a machine that did not stand still', qr/at most 15/, [@round, @outage, $counted->(16, 'api')]);
+    my @after = (requests([1], loc => 'a'), [req => begin => 4, end => 4.6, status => 429, loc => 'a'], @stalled);
+    right('a request that the node refuses alone later', [@round, @after, $counted->(2, 'api')]);
+    wrong('... with a lease', qr/at most 2/, [@round, @after, $counted->(3, 'api')]);
+    my @together = (requests([1], loc => 'a'), (map { [req => begin => 2, end => 2.6, status => 429, loc => 'a'] } 1 .. 6), @stalled);
+    right('... of two calls for each worker', [@round, @together, $counted->(1 + 6 + 4 * 3, 'api')]);
+    wrong('... and more', qr/at most 19/, [@round, @together, $counted->(20, 'api')]);
     my @resized = (requests([1], loc => 'a'), $counted->(4, 'api'), fault(resize_zone => 1.5, 1.6));
     wrong('a lease that a reload with another zone loses', qr/at most 1/, [@round, @resized]);
     right('... on a machine that stood still', [@round, @resized, @stalled]);

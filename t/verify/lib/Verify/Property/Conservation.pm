@@ -177,7 +177,7 @@ sub _note_request {
     my ($rate) = map { $_->[0]{rate} } values %$of_rate;
     my ($first, $last) = my @decided = $model->windows($rate, $request);
     my $is_late = $request->{status} != 200 || $request->{verdict} eq 'degraded';
-    ($last) = reverse $model->windows($rate, { %$request{qw(begin end)}, end => $request->{end} + ($model->config->{timeout} // 0.5) }) if $is_late;
+    ($last) = reverse $model->windows($rate, { begin => $request->{begin}, end => $request->{end} + ($model->config->{timeout} // 0.5) }) if $is_late;
     for my $window (map { @{ $of_rate->{$_} // [] } } $first .. $last) {
         next if $request->{begin} > $window->{round}{end};
         push @{ $window->{possible} }, $request;
@@ -197,7 +197,7 @@ sub _check_window {
     my $is_settled = sub { my ($request) = @_; my $next = first { $_->[0] >= $request->{end} } @settled; return $next && $next->[1] };
     my @certain = grep { !_may_be_lost($model, $_, @faults) && ($_->{verdict} ne 'degraded' || $is_settled->($_)) } @{ $window->{certain} };
     my $least = $model->faults($from, $to, 'loss') ? 0 : sum0(map { least($_) } @certain);
-    my $what = sprintf 'round %d, %s in %s, window %d of %s', $round->{number}, $owner, $table, @$window{qw(number)}, $rate->{period};
+    my $what = sprintf 'round %d, %s in %s, window %d of %s', $round->{number}, $owner, $table, $window->{number}, $rate->{period};
     my @shown = map { _described($_) } @faults;
     return evidence("$what: $least units were granted, Redis counted $count", @shown, @certain) if $count < $least;
     # What is left of a lease stays counted.
@@ -274,6 +274,20 @@ sub _lost_leases {
     return $workers * (1 + ceil(($fault->{end} - $fault->{begin}) / max($lasts, 0.05)));
 }
 
+# How many calls of a node were lost, at most, because the machine stood still for half of `timeout`, if these requests had
+# no reply: the stall was during the call, or during another one whose loss has closed the connection. Requests wait for a
+# call together: in the time of `timeout`, a worker loses one that ends then, and one with its connection.
+sub _calls_lost_by_stalls {
+    my ($model, @requests) = @_;
+    my ($timeout, $workers) = ($model->config->{timeout} // 0.5, $model->config->{workers} // 2);
+    my ($until, $here, $calls) = (0, 0, 0);
+    for my $end (sort { $a <=> $b } map { $_->{end} } grep { $model->stalled($_->{begin} - $timeout, $_->{end}) > $timeout / 2 } @requests) {
+        if ($end > $until) { ($until, $here) = ($end + $timeout, 0) }
+        $calls++ if ++$here <= 2 * $workers;
+    }
+    return $calls;
+}
+
 # The faults among these that concern a node.
 sub _faults_of {
     my ($model, $node, @faults) = @_;
@@ -328,8 +342,9 @@ sub _counted_only {
     return $units unless $model->is_leased($table);
     my @lease = _largest_leases($model, $id, $table, $limit, $asked ? $asked->() : @$requests);
     $units += sum0(map { $_->{cost} - least($_) } grep { _may_be_in_lost_lease($model, $_, @$faults) } @$requests);
-    $units += sum0(map { $lease[ $_->{node} ] } grep { !$model->faults_of($_->{node}, $_->{begin}, $_->{end}, 'outage') } @without_reply);
-    for my $node (0 .. $#lease) { $units += $lease[$node] * sum0(map { _lost_leases($model, $_) } _faults_of($model, $node, @$faults)) }
+    for my $node (0 .. $#lease) {
+        $units += $lease[$node] * (_calls_lost_by_stalls($model, grep { $_->{node} == $node } @without_reply) + sum0(map { _lost_leases($model, $_) } _faults_of($model, $node, @$faults)));
+    }
     return $units;
 }
 
