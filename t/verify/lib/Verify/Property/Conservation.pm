@@ -252,7 +252,7 @@ sub _may_be_without_reply {
 }
 
 # These lose no call and no lease. What Sentinels say is needed only for a new connection.
-my $harmless = qr/^(?:reload|rename_redis|change_limits|lose_scripts|lose_counts|step_clock|stop_sentinels)$/;
+my $harmless = qr/^(?:${\ join '|', Verify::Model::kinds('harmless'), qw(lose_counts step_clock stop_sentinels)})$/;
 
 # How many leases a fault may lose at a node that it concerns.
 sub _lost_leases {
