@@ -398,6 +398,12 @@ subtest 'liveness' => sub {
     wrong('units are held', qr/node 1 holds leased=3/, [[settled => round => 1, begin => 0, at => 30, held1 => 'leased=3']]);
     wrong('too late', qr/took 16\.0 s/, [[settled => round => 1, begin => 0, at => 16]]);
     right('late on a machine that stood still', [[settled => round => 1, begin => 0, at => 16], [stall => at => 3, end => 8]]);
+    my $lost = sub { my ($round, $units) = @_; return ([round => number => $round, begin => 10 * $round, quiet => 10 * $round + 8, end => 10 * $round + 9, faults => 0], [node => round => $round, node => 1, 'lease_units.lost' => $units]) };
+    right('no unit is lost', [$lost->(1, 0), $lost->(2, 0)]);
+    wrong('a unit is lost', qr/node 1 has lost 3 units in round 2, without a fault/, [$lost->(1, 0), $lost->(2, 3)]);
+    wrong('... with a reload', qr/has lost 3 units/, [$lost->(1, 0), $lost->(2, 3), fault(reload => 21, 21.1)]);
+    right('... in a fault', [$lost->(1, 0), $lost->(2, 3), fault(kill_worker => 21, 21.1)]);
+    right('... while the machine stood still', [$lost->(1, 0), $lost->(2, 3), [stall => at => 22, end => 23]]);
     right('a probe', [[req => begin => 0, probe => 1], [req => begin => 1, probe => 1, status => 429], [req => begin => 3, probe => 2, waited => 1]]);
     wrong('a probe has no answer', qr/no answer/, [[req => begin => 0, probe => 1, status => 0]]);
     wrong('a probe is unavailable', qr/503/, [[req => begin => 0, probe => 1, status => 503]]);

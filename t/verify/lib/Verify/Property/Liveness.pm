@@ -1,7 +1,7 @@
 package Verify::Property::Liveness;
 
 # After the last fault everything heals: no unit stays idle, every key is served, and a client that obeys Retry-After is
-# granted.
+# granted. Without a fault, no unit is lost.
 #
 # Units are given back three seconds after the last use at the latest, or when Redis has not renewed the lease for six
 # seconds; owed units are reported within about a second; workers connect again within two (module/README.md). So a round
@@ -72,10 +72,29 @@ sub _check_places {
     return @violations;
 }
 
+# A node counts units that it will never return as lost, and then it holds none. It has no reason for that in a round
+# without faults.
+sub _check_losses {
+    my ($model) = @_;
+    my $history = $model->history;
+    my (%lost, @violations);
+    for my $node ($history->of('node')) { $lost{ $node->{round} }{ $node->{node} } = $node->{'lease_units.lost'} // 0 }
+    for my $round ($history->rounds) {
+        my %span = (begin => $round->{begin}, end => $round->{end});
+        next if $model->faults(@span{qw(begin end)}, 'costly') || $model->stood_still(\%span);
+        my ($before, $after) = @lost{ $round->{number} - 1, $round->{number} };
+        for my $node (sort keys %{ $after // {} }) {
+            my $units = $after->{$node} - (($before // {})->{$node} // 0);
+            push @violations, "node $node has lost $units units in round $round->{number}, without a fault" if $units > 0;
+        }
+    }
+    return @violations;
+}
+
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
-    my @violations = _check_places($model);
+    my @violations = (_check_places($model), _check_losses($model));
     for my $settled ($history->of('settled')) {
         my @held = map { /^held(\d+)$/ ? "node $1 holds $settled->{$_}" : () } sort keys %$settled;
         my $took = $settled->{at} - $settled->{begin} - $model->stalled($settled->{begin}, $settled->{at});
