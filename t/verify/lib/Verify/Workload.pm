@@ -177,7 +177,7 @@ sub lanes {
         elsif ($role eq 'beat')  { push @lanes, map { { %lane, locations => ['s'], gap => 0.3, beat => 0.3, stays => 0.3 } } 1 .. 8 }
         elsif ($role eq 'slide') { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.12 } } 1 .. 2 }
         elsif ($role eq 'month') { push @lanes, map { { %lane, locations => [qw(a b)], gap => 0.3 } } 1 .. 2 }
-        elsif ($role eq 'slow')  { push @lanes, { %lane, locations => ['n'], gap => 0.25 }, { %lane, locations => ['n'], gap => 1.3, costs => [119] } }
+        elsif ($role eq 'slow')  { push @lanes, { %lane, locations => ['n'], gap => 0.25 }, { %lane, locations => ['n'], gap => 1.3, costs => [121] } }
         elsif ($role eq 'ban')   { push @lanes, map { { %lane, locations => ['n'], gap => 0.1, costs => [(1) x 9, 70] } } 1 .. 2 }
         elsif ($role eq 'flight') { push @lanes, map { { %lane, locations => ['f'], gap => 0.12, holds => [0, 0.3], leaves => 0.1 } } 1 .. 2 * $self->in_flight->{$id} }
         elsif ($role eq 'stream') { push @lanes, map { { %lane, locations => ['f'], node => $_, gap => 1, holds => [3, 14], streams => 1 } } 0 .. $self->{nodes} - 1 }
@@ -198,7 +198,7 @@ sub lanes {
         { sends => 'nothing', address => '2001:db8:1:2::', locations => [qw(a b)], gap => 0.1 },
         { sends => 'nothing', address => '192.0.2.4', locations => [qw(a s)], gap => 2 };    # seldom: its budget lasts
     my %strike = (id => 'strike1', token => $self->{token}{strike1}, locations => ['w'], stays => 3);
-    push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, gap => 1.6, costs => [4001] };
+    push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, gap => 0.8, costs => [4001] };
     my %lead = (id => 'lead1', token => $self->{token}{lead1}, locations => ['l'], stays => 8);
     push @lanes, { %lead, gap => 0.04 }, { %lead, gap => 0.04 }, { %lead, gap => 0.7, burst => 10, costs => [12_001], beside => 1 };
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
