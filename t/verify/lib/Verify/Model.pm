@@ -11,7 +11,7 @@ package Verify::Model;
 #   $model->bucket($id, $table)               # { rate (tokens a second), burst } of the plan of an id that keeps its plan
 #   $model->tables($request)                  # in which it is counted
 #   $model->owners                            # whose counters there are: the ids, and the groups
-#   $model->requests($owner)                  # of the id, or of all ids of the group
+#   $model->requests($owner, $from, $to)      # of the id, or of all ids of the group; with times, those that began between them
 #   $model->tables_of($owner)                 # in which it has counters: a table counts either ids or groups
 #   $model->owner($table, $id)                # whose counter has the requests of this id: wherever an id is expected with a
 #                                             #   table, its group is accepted, too
@@ -107,9 +107,24 @@ sub owners { my ($self) = @_; return ((grep { $_ ne '-' } $self->{history}->ids)
 sub owner { my ($self, $table, $id) = @_; return $self->_by($table) eq 'group' ? $self->group($id) // $id : $id }
 
 sub requests {
-    my ($self, $owner) = @_;
-    my $ids = $self->{of_group}{$owner} or return $self->{history}->requests($owner);
-    return @{ $self->{of_owner}{$owner} //= [sort { $a->{begin} <=> $b->{begin} } map { $self->{history}->requests($_) } @$ids] };
+    my ($self, $owner, $from, $to) = @_;
+    my $all = $self->{of_owner}{$owner} //= [sort { $a->{begin} <=> $b->{begin} } map { $self->{history}->requests($_) } @{ $self->{of_group}{$owner} // [$owner] }];
+    return @$all unless defined $from;
+    my $first = _first_from($all, 'begin', $from);
+    my $last = $first;
+    ++$last while $last < @$all && $all->[$last]{begin} <= $to;
+    return @$all[$first .. $last - 1];
+}
+
+# The index of the first of the sorted records whose field is at least this: a long run has many of them.
+sub _first_from {
+    my ($records, $field, $least) = @_;
+    my ($first, $end) = (0, scalar @$records);
+    while ($first < $end) {
+        my $middle = int(($first + $end) / 2);
+        if ($records->[$middle]{$field} < $least) { $first = $middle + 1 } else { $end = $middle }
+    }
+    return $first;
 }
 
 sub tables_of {
@@ -135,9 +150,10 @@ sub held {
 
 sub bucket {
     my ($self, $id, $table) = @_;
+    return $self->{bucket}{$table}{$id} if exists $self->{bucket}{$table}{$id};
     my ($plan, @others) = $self->plans($self->owner($table, $id));
     my $bucket = ($self->{config}{tables}{$table}{plans}{$plan} // {})->{bucket};
-    return $bucket && !@others ? { rate => $bucket->[0], burst => $bucket->[1] } : undef;
+    return $self->{bucket}{$table}{$id} = $bucket && !@others ? { rate => $bucket->[0], burst => $bucket->[1] } : undef;
 }
 
 # A zone has few places for the quotas of buckets and of more than two windows (module/SIZING.md: The zone). Each table of
@@ -159,8 +175,9 @@ sub nodes   { $_[0]{config}{nodes} // 3 }
 sub plans {
     my ($self, $owner, $from, $to) = @_;
     my $of = $self->{config}{ids}{$owner} // ($self->{config}{groups} // {})->{$owner} // {};
+    my $changes = $self->{changes}{$owner} or return $of->{plan} // 'small';
     my @plans = [$of->{plan} // 'small'];
-    for my $change (@{ $self->{changes}{$owner} // [] }) {
+    for my $change (@$changes) {
         last if defined $to && $change->{begin} > $to;
         my $is_certain = $change->{status} =~ /^2/ && !$change->{durability};
         @plans = grep { defined $_->[1] && $_->[1] > $change->{begin} } @plans if $is_certain && defined $from && $self->noticed_by($change) < $from;
@@ -190,11 +207,19 @@ sub noticed_by {
 sub limits {
     my ($self, $id, $table, $from, $to) = @_;
     my @plans = $self->plans($self->owner($table, $id), $from, $to);
-    my (%rates, %known);
-    for my $name (@plans) {
+    my @changes = $self->faults($from - 1, $to + 1, 'change_limits');
+    # A long run asks for each request.
+    return @{ $self->{limits}{$table}{"@plans"} //= [$self->_limits($table, \@plans)] } unless @changes;
+    return $self->_limits($table, \@plans, @changes);
+}
+
+sub _limits {
+    my ($self, $table, $plans, @changes) = @_;
+    my %rates;
+    for my $name (@$plans) {
         my $plan = $self->{config}{tables}{$table}{plans}{$name} or next;
         my @sets = ($plan->{rates} // []);
-        for my $change ($self->faults($from - 1, $to + 1, 'change_limits')) {
+        for my $change (@changes) {
             next unless $change->{table} eq $table && $change->{plan} eq $name;
             $change->{decoded} //= JSON::PP::decode_json($change->{rates});
             push @sets, $change->{decoded};
@@ -203,7 +228,7 @@ sub limits {
         $rates{$_}{sliding} = $plan->{sliding} for map { $_->[1] } @{ $plan->{rates} // [] };
     }
     return map { { period => $_, most => max(@{ $rates{$_}{limits} }), least => min(@{ $rates{$_}{limits} }), sliding => $rates{$_}{sliding} } }
-        grep { keys %{ $rates{$_}{plans} } == @plans } sort keys %rates;
+        grep { keys %{ $rates{$_}{plans} } == @$plans } sort keys %rates;
 }
 
 sub rates { my ($self, @of) = @_; return sort { _length($a) <=> _length($b) } $self->limits(@of) }
@@ -282,8 +307,10 @@ sub may_lack_redis_during {
 sub stood_still {
     my ($self, $request) = @_;
     my $timeout = $self->{config}{timeout} // 0.5;
-    my @stalls = $self->_stalls_near($request->{begin} - $recovery, $request->{end});
-    return any { $self->stalled($_->{at}, max($_->{end}, $_->{at} + $timeout)) > $timeout / 2 } @stalls;
+    for my $stall ($self->_stalls_near($request->{begin} - $recovery, $request->{end})) {
+        return 1 if $stall->{is_long} //= $self->stalled($stall->{at}, max($stall->{end}, $stall->{at} + $timeout)) > $timeout / 2 ? 1 : 0;
+    }
+    return 0;
 }
 
 # Whether Redis may have executed the call of a request that was answered without its reply. A Redis that stands still, or
@@ -306,15 +333,10 @@ sub may_be_executed {
     return ($self->{config}{deployment} // '') eq 'cluster' && @idle < @own;
 }
 
-# A busy machine has thousands of them.
 sub _stalls_near {
     my ($self, $from, $to) = @_;
     my $stalls = $self->{stalls};
-    my ($first, $end) = (0, scalar @$stalls);
-    while ($first < $end) {
-        my $middle = int(($first + $end) / 2);
-        if ($stalls->[$middle]{end} < $from) { $first = $middle + 1 } else { $end = $middle }
-    }
+    my $first = _first_from($stalls, 'end', $from);
     my $last = $first;
     ++$last while $last < @$stalls && $stalls->[$last]{at} <= $to;
     return @$stalls[$first .. $last - 1];

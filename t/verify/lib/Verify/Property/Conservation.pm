@@ -56,7 +56,7 @@ sub check {
     for my $round ($history->rounds) {
         my $here = $counted->{ $round->{number} } // {};
         for my $owner ($model->owners) {
-            my @requests = grep { $_->{begin} >= $round->{begin} && $_->{begin} <= $round->{end} } $model->requests($owner);
+            my @requests = $model->requests($owner, $round->{begin}, $round->{end});
             for my $table ($model->tables_of($owner)) {
                 my @of_table = grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } @requests;
                 my $before = $last ? $last->{$owner}{$table} // 0 : 0;
@@ -155,7 +155,8 @@ sub _check_windows {
                 number => $number, count => $count, certain => [], possible => [],
             };
             push @windows, $window;
-            push @{ $windows{ $quota->{id} }{$table}{ $value // '' }{ $rate->{period} }{$number} }, $window;
+            my $of_rate = $windows{ $quota->{id} }{$table}{ $value // '' }{ $rate->{period} } //= { rate => $rate };
+            push @{ $of_rate->{windows}{$number} }, $window;
         }
     }
     for my $owner (sort keys %windows) {
@@ -174,11 +175,11 @@ sub _check_windows {
 # has answered it alone, or its client has left.
 sub _note_request {
     my ($model, $request, $of_rate) = @_;
-    my ($rate) = map { $_->[0]{rate} } values %$of_rate;
+    my $rate = $of_rate->{rate};
     my ($first, $last) = my @decided = $model->windows($rate, $request);
     my $is_late = $request->{status} != 200 || $request->{verdict} eq 'degraded';
     ($last) = reverse $model->windows($rate, { begin => $request->{begin}, end => $request->{end} + ($model->config->{timeout} // 0.5) }) if $is_late;
-    for my $window (map { @{ $of_rate->{$_} // [] } } $first .. $last) {
+    for my $window (map { @{ $of_rate->{windows}{$_} // [] } } $first .. $last) {
         next if $request->{begin} > $window->{round}{end};
         push @{ $window->{possible} }, $request;
         push @{ $window->{certain} }, $request if $request->{status} == 200 && !grep { $_ != $window->{number} } @decided;
@@ -206,9 +207,8 @@ sub _check_window {
     my $asked = sub {
         return grep {
             my $request = $_;
-            $request->{begin} >= $from - 10 && $request->{begin} <= $to && (any { $_ eq $table } $model->tables($request))
-                && $model->counter($table, $request) eq $model->counter($table, $possible[0])
-        } $model->requests($owner);
+            (any { $_ eq $table } $model->tables($request)) && $model->counter($table, $request) eq $model->counter($table, $possible[0])
+        } $model->requests($owner, $from - 10, $to);
     };
     my $most = sum0(map {
         my $is_exact = $_->{status} == 200 && $is_settled->($_) && !_may_be_unsettled($model, $_, @faults);

@@ -55,7 +55,7 @@ sub _late {
             my $end = $operations[$i];
             next unless $end->{kind} =~ $kinds && $end->{status} =~ /^2/ && !$end->{durability};
             my $next = $i < $#operations ? $operations[ $i + 1 ]{begin} : 9**99;
-            for my $request ($model->requests($id)) {
+            for my $request ($model->requests($id, $end->{end}, $next)) {
                 next if $request->{end} >= $next || $request->{begin} <= $model->noticed_by($end, $request->{node}) || !$is_without_effect->($end, $request);
                 push @late, [$end, $request, "operation $end->{kind} $end->{begin}..$end->{end} at node $end->{node}"];
             }
