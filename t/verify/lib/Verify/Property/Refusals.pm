@@ -68,10 +68,15 @@ sub _check_known_keys {
     my %is_changed = map { $_->{id} => 1 } $history->of('op');
     my (%refused, @violations);
     for my $id (grep { my $group = $model->group($_); !$is_changed{$_} && !(defined $group && $is_changed{$group}) } sort keys %{ $config->{ids} }) {
-        my @requests = $history->requests($id);
-        for my $i (grep { $requests[$_]{status} == 503 && $model->has_place($requests[$_]) } 0 .. $#requests) {
-            my $request = $requests[$i];
-            my $served = first { $_->{status} == 200 && $_->{node} == $request->{node} && $_->{end} < $request->{begin} } reverse @requests[0 .. $i - 1];
+        my %served;    # the last requests that a node has served: some are under way at the same time
+        for my $request ($history->requests($id)) {
+            my $of_node = $served{ $request->{node} } //= [];
+            if ($request->{status} == 200) {
+                push @$of_node, $request;
+                shift @$of_node if @$of_node > 20;
+            }
+            next unless $request->{status} == 503 && $model->has_place($request);
+            my $served = first { $_->{end} < $request->{begin} } reverse @$of_node;
             push @{ $refused{ $request->{node} } }, [$request, $served]
                 if $served && !$model->faults_of($request->{node}, $served->{begin}, $request->{end}, 'forget');
         }
