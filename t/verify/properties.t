@@ -142,6 +142,9 @@ subtest 'safety' => sub {
     wrong('costs of a bucket', qr/4 units/, [requests([0.1, 0.3], loc => 'k', cost => 2)]);
     right('a bucket, once more after a loss', [requests([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], loc => 'k'), fault(lose_counts => 0.35, 0.36)]);
     wrong('... and one more', qr/7 units/, [requests([0.1, 0.15, 0.2, 0.37, 0.39, 0.41, 0.43], loc => 'k'), fault(lose_counts => 0.35, 0.36)]);
+    my @nine_of_k = requests([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1, 1.05, 1.1], loc => 'k');
+    right('a bucket at each of two masters', [@nine_of_k, fault(fail_over => 0.35, 1.2)]);
+    wrong('... that are one', qr/\d units/, [@nine_of_k, fault(lose_counts => 0.35, 0.36)]);
     my @outage = (fault(stop_redis => 0.35, 1.9), verdict => 'degraded', loc => 'k');
     right('alone, a bucket of its own', [requests([0.1, 0.2, 0.3], loc => 'k'), requests([0.4, 0.5, 0.6], @outage[1 .. 4]), $outage[0]]);
     wrong('alone, more than a bucket', qr/node 0 alone: 4 units/, [requests([0.4, 0.5, 0.6, 0.65], @outage[1 .. 4]), $outage[0]]);

@@ -12,7 +12,7 @@ package Verify::Property::Safety;
 
 use strict;
 use warnings;
-use List::Util qw(max sum0);
+use List::Util qw(max min sum0);
 use Verify::Model qw(evidence least);
 use Verify::Property::Atomicity;
 
@@ -84,7 +84,8 @@ sub _check_sliding {
 }
 
 # In any time, a bucket grants no more than its burst and the tokens that it gets in this time. It is full again each time
-# that counts are lost. Nodes that are alone have buckets of their own.
+# that counts are lost. In a failover, two masters may serve for a time, of which each has a bucket that gets tokens. Nodes
+# that are alone have buckets of their own.
 sub _check_bucket {
     my ($model, $name, $bucket, @grants) = @_;
     return unless $bucket;
@@ -105,8 +106,10 @@ sub _check_bucket {
                 $units += least($grant);
                 next if $units <= $bucket->{burst} + $bucket->{rate} * ($to - $from);
                 my @times = ($by_end[$first][2]{begin}, $grant->{end});
-                my $times = length $node ? _times_forgotten($model, $node, @times) : (() = $model->faults(@times, 'loss'));
-                next if $units <= (1 + $times) * $bucket->{burst} + $bucket->{rate} * ($to - $from);
+                my @losses = length $node ? () : $model->faults(@times, 'loss');
+                my $times = length $node ? _times_forgotten($model, $node, @times) : @losses;
+                my $of_two = sum0(map { max(0, min($_->{end} + $Verify::Model::recovery, $times[1]) - max($_->{begin}, $times[0])) } grep { $_->{kind} ne 'lose_counts' } @losses);
+                next if $units <= (1 + $times) * $bucket->{burst} + $bucket->{rate} * ($to - $from + $of_two);
                 push @violations, evidence(sprintf('%s: %s%d units were granted within %.3f s, with a burst of %d and %d tokens a second', $name,
                     length $node ? "node $node alone: " : '', $units, $to - $from, $bucket->{burst}, $bucket->{rate}), map { $_->[2] } @by_end[$first .. $last]);
                 return @violations;
