@@ -110,21 +110,21 @@ sub requests {
     my ($self, $owner, $from, $to) = @_;
     my $all = $self->{of_owner}{$owner} //= [sort { $a->{begin} <=> $b->{begin} } map { $self->{history}->requests($_) } @{ $self->{of_group}{$owner} // [$owner] }];
     return @$all unless defined $from;
-    my $first = _first_from($all, 'begin', $from);
-    my $last = $first;
-    ++$last while $last < @$all && $all->[$last]{begin} <= $to;
-    return @$all[$first .. $last - 1];
+    return _between($all, begin => $from, begin => $to);
 }
 
-# The index of the first of the sorted records whose field is at least this: a long run has many of them.
-sub _first_from {
-    my ($records, $field, $least) = @_;
+# Of sorted records, those from the first one whose one field is at least $from to the last one whose other field is at most
+# $to. A long run has many of them.
+sub _between {
+    my ($records, $one, $from, $other, $to) = @_;
     my ($first, $end) = (0, scalar @$records);
     while ($first < $end) {
         my $middle = int(($first + $end) / 2);
-        if ($records->[$middle]{$field} < $least) { $first = $middle + 1 } else { $end = $middle }
+        if ($records->[$middle]{$one} < $from) { $first = $middle + 1 } else { $end = $middle }
     }
-    return $first;
+    my $last = $first;
+    ++$last while $last < @$records && $records->[$last]{$other} <= $to;
+    return @$records[$first .. $last - 1];
 }
 
 sub tables_of {
@@ -187,7 +187,7 @@ sub plans {
 }
 
 # A change is announced, which takes up to 200 ms. A fault may delay that: a node that is subscribed again asks for it.
-my $announced = 0.2;
+our $announced = 0.2;
 
 sub noticed_by {
     my ($self, $operation, $node) = @_;
@@ -335,11 +335,7 @@ sub may_be_executed {
 
 sub _stalls_near {
     my ($self, $from, $to) = @_;
-    my $stalls = $self->{stalls};
-    my $first = _first_from($stalls, 'end', $from);
-    my $last = $first;
-    ++$last while $last < @$stalls && $stalls->[$last]{at} <= $to;
-    return @$stalls[$first .. $last - 1];
+    return _between($self->{stalls}, end => $from, at => $to);
 }
 
 sub stalled {

@@ -1,7 +1,7 @@
 package Verify::Proxy;
 
-# A proxy between one node and its Redis servers, in a separate process. It does not read what passes: it also serves TLS. The end of a
-# connection arrives after the data that was sent before: a call that its node has given up still reaches Redis, late.
+# A proxy between one node and its Redis servers, in a separate process. It does not read what passes: it also serves TLS.
+# The end of a connection arrives after the data that was sent before: a call that its node has given up still reaches Redis, late.
 #
 #   my $proxy = Verify::Proxy->start(to => ['unix:/…', …], tcp => 0);    # listens on a Unix socket for each, or on a port
 #   $proxy->addresses             # where it listens, in the order of `to`

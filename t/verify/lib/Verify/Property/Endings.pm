@@ -18,8 +18,6 @@ use warnings;
 use List::Util qw(max min sum0);
 use Verify::Model qw(evidence);
 
-my $announced = 0.2;
-
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
@@ -149,7 +147,7 @@ sub _check_bans {
                     my $ends_after = $request->{begin} + $request->{retry} - 1;
                     if ($is_new || $ends_after > $latest_end) {
                         ($ends, $last_banned) = ($ends_after, $request);
-                        $announced_at = $request->{end} + $announced + $model->stalled($request->{begin}, $request->{end} + $announced);
+                        $announced_at = $request->{end} + $Verify::Model::announced + $model->stalled($request->{begin}, $request->{end} + $Verify::Model::announced);
                     }
                     # A later one tells the end of the same ban more precisely.
                     elsif ($ends_after > $ends) { ($ends, $last_banned) = ($ends_after, $request) }

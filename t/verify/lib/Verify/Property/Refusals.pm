@@ -114,7 +114,7 @@ sub _is_good {
     my ($last) = grep { $_->{begin} < $request->{end} } reverse @$operations;
     return if !$last || $last->{kind} !~ /^(?:issue|plan|enable)$/ || grep { $_->{status} !~ /^2/ } @$operations;
     my @of_node = map { [$model->faults_of($request->{node}, $last->{begin} - 1, $request->{begin}, $_)] } qw(costly harmless);
-    return $request->{begin} > max($last->{end} + 0.2, (map { $_->{end} + $Verify::Model::recovery } @{ $of_node[0] }), map { $_->{end} + $subscribed } @{ $of_node[1] });
+    return $request->{begin} > max($last->{end} + $Verify::Model::announced, (map { $_->{end} + $Verify::Model::recovery } @{ $of_node[0] }), map { $_->{end} + $subscribed } @{ $of_node[1] });
 }
 
 sub _check_refusals {
