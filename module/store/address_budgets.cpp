@@ -12,6 +12,14 @@ std::uint32_t number_in(Instant now, const Rate& rate) {
     return static_cast<std::uint32_t>(window_number(now, rate.period));
 }
 
+/// A time as stored in an entry: Unix milliseconds modulo 2^32.
+std::uint32_t stored(Instant time) {
+    return static_cast<std::uint32_t>(time.time_since_epoch().count());
+}
+
+/// A worker may be so late that its time is this much behind that of another one.
+constexpr std::chrono::milliseconds kMostLag{1000};
+
 /// The sum, or the largest number.
 std::uint32_t added(std::uint32_t units, std::int64_t more) {
     constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
@@ -28,12 +36,28 @@ std::int64_t AddressBudgets::count_in(const Entry& entry, const Window& window) 
     return same == entry.windows.end() ? 0 : same->count;
 }
 
+/// The caller's time, or the latest of another worker if that is a little later: a window that has
+/// begun does not end for a worker that is late. Counts look-ups anew in each second.
+Instant AddressBudgets::advance(Entry& entry, Instant now) {
+    if (const std::chrono::milliseconds lag(entry.latest - stored(now)); lag < kMostLag) {
+        return now + lag;
+    }
+    const Instant latest = now - std::chrono::milliseconds(stored(now) - entry.latest);
+    if (window_number(latest, std::chrono::seconds(1)) !=
+        window_number(now, std::chrono::seconds(1))) {
+        entry.lookups = 0;
+    }
+    entry.latest = stored(now);
+    return now;
+}
+
 WindowStates AddressBudgets::charge(const Owner& owner, std::span<const Rate> rates,
-                                    std::int64_t cost, Instant now) {
+                                    std::int64_t cost, Instant callers_now) {
     WindowStates states;
     states.reserve(rates.size());
     const Place place = entries_.find(owner);
-    Entry charged = place ? entries_.at(place) : Entry{owner, {}, 0, 0, 0, 0};
+    Entry charged = place ? entries_.at(place) : Entry{owner, {}, stored(callers_now), 0, 0, 0};
+    const Instant now = advance(charged, callers_now);
     const Entry known = charged;
     charged.windows = {};
     for (std::size_t i = 0; i < rates.size(); ++i) {
@@ -63,15 +87,16 @@ WindowStates AddressBudgets::charge(const Owner& owner, std::span<const Rate> ra
 
 std::optional<AddressBudgets::Charge> AddressBudgets::take_charge(const Owner& owner,
                                                                   std::span<const Rate> rates,
-                                                                  Instant now,
+                                                                  Instant callers_now,
                                                                   std::chrono::milliseconds pause) {
     const Place place = entries_.find(owner);
     if (!place) {
         return Charge{};
     }
     Entry& entry = entries_.at(place);
-    const auto time = static_cast<std::uint32_t>(now.time_since_epoch().count());
-    if (entry.untold > 0 && time - entry.told_at < static_cast<std::uint32_t>(pause.count())) {
+    const Instant now = advance(entry, callers_now);
+    if (entry.untold > 0 &&
+        stored(now) - entry.told_at < static_cast<std::uint32_t>(pause.count())) {
         return std::nullopt;
     }
     Charge charge;
@@ -86,7 +111,7 @@ std::optional<AddressBudgets::Charge> AddressBudgets::take_charge(const Owner& o
         charge.clear();
     }
     entry.untold = 0;
-    entry.told_at = time;
+    entry.told_at = stored(now);
     return charge;
 }
 
@@ -107,23 +132,20 @@ void AddressBudgets::set_totals(const Owner& owner, std::span<const Rate> rates,
     }
 }
 
-bool AddressBudgets::admits_lookup(const Owner& owner, std::span<const Rate> rates, Instant now) {
+bool AddressBudgets::admits_lookup(const Owner& owner, std::span<const Rate> rates,
+                                   Instant callers_now) {
     const Place place = entries_.find(owner);
     if (!place) {
         return true;
     }
     Entry entry = entries_.at(place);
+    const Instant now = advance(entry, callers_now);
     const bool is_spent = std::ranges::any_of(rates, [&](const Rate& rate) {
         const Window window{rate.period.code(), number_in(now, rate), 0};
         return count_in(entry, window) >= rate.requests;
     });
     if (!is_spent) {
         return true;
-    }
-    const auto second = static_cast<std::uint32_t>(window_number(now, std::chrono::seconds(1)));
-    if (entry.lookup_second != second) {
-        entry.lookup_second = second;
-        entry.lookups = 0;
     }
     const bool admits = entry.lookups < kLookupsASecond;
     if (admits) {

@@ -18,7 +18,8 @@
 namespace tollgate {
 
 /// Counts failed authentications per client address, in memory that workers share: see
-/// SetAssociative.
+/// SetAssociative. Each worker passes its own time. One that is up to a second behind the latest
+/// that an owner had counts as the latest.
 class AddressBudgets {
   public:
     /// A budget: of an address in a plan table.
@@ -73,14 +74,15 @@ class AddressBudgets {
 
         Owner owner;
         std::array<Window, kMaxRates> windows;
-        std::uint32_t
-            lookup_second;      ///< Unix seconds of the last look-up after the budget was spent
-        std::uint32_t lookups;  ///< in that second
+        // Times are Unix milliseconds modulo 2^32.
+        std::uint32_t latest;   ///< the latest time of a worker
+        std::uint32_t lookups;  ///< in its second, after the budget was spent
         std::uint32_t untold;   ///< units that other nodes have not been told
-        std::uint32_t told_at;  ///< when they were told: Unix milliseconds modulo 2^32
+        std::uint32_t told_at;  ///< when they were told
     };
 
     static std::int64_t count_in(const Entry& entry, const Window& window);
+    static Instant advance(Entry& entry, Instant now);
 
   public:
     // For divide_stripe.

@@ -97,6 +97,26 @@ TEST_F(AddressBudgetsTest, LimitsLookUpsOfAnOwnerThatHasSpentItsBudget) {
         << "look-ups take nothing from the budget";
 }
 
+TEST_F(AddressBudgetsTest, KeepsTheWindowThatHasBegunIfAWorkerIsLate) {
+    for (const Instant now : {Instant(60s), Instant(59'999ms), Instant(60s)}) {
+        EXPECT_TRUE(grants(owner(1), now));
+    }
+    EXPECT_FALSE(grants(owner(1), Instant(59'001ms)));
+    EXPECT_FALSE(grants(owner(1), Instant(60s)));
+    EXPECT_EQ(budgets_.charge(owner(1), kRates, 0, Instant(59'500ms))[0].reset, Instant(70s));
+    int lookups = 0;
+    for (int i = 0; i < 40; ++i) {
+        lookups += budgets_.admits_lookup(owner(1), kRates, Instant(i % 2 == 0 ? 60s : 59'999ms));
+    }
+    EXPECT_EQ(lookups, 10);
+    const auto charge = budgets_.take_charge(owner(1), kRates, Instant(59'999ms), 0ms);
+    ASSERT_TRUE(charge);
+    ASSERT_EQ(charge->size(), 2);
+    EXPECT_EQ(charge->front().number, 6);
+    EXPECT_EQ(charge->front().units, 3) << "none is dropped";
+    EXPECT_TRUE(grants(owner(1), Instant(58s))) << "the clock was set back";
+}
+
 TEST_F(AddressBudgetsTest, KeepsCountsWhenTheRatesChange) {
     grants(owner(1), Instant(0s));
     const std::vector<Rate> changed{{10, 60s}, {20, 3600s}};
