@@ -19,6 +19,23 @@ bool is_late(const QuotaState& state, const Acquired& acquired) {
     return lag > 0ms && lag <= kLate;
 }
 
+/// Whether this node has granted requests alone in a window that had not begun when Redis decided.
+/// The reply may have waited, or the window have begun by the estimate of Redis's clock.
+bool owes_later_window(const QuotaState& state, const TableQuota& quota,
+                       std::span<const WindowCount> counts, Instant decided) {
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        const auto& [counted, owed, owed_previous] = state.windows[i];
+        const bool is_reported =
+            state.report && state.report->adjustments[i].number == counted.number;
+        if (!quota.rates[i].is_bucket() && counts[i].number < counted.number &&
+            roll(counted, quota.rates[i], decided) == counted &&
+            (owed != 0 || owed_previous != 0 || is_reported)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Whether each window that has no room for the cost has counted a lease of this time.
 bool may_help(const QuotaState& state, const TableQuota& quota, std::int64_t cost, Instant leased,
               Instant now) {
@@ -62,10 +79,6 @@ void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acq
 
 void take_counts(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
                  const Acquired& acquired) {
-    if (is_late(state, acquired)) {
-        add_lease(state, quota, counts, acquired.lease);
-        return;
-    }
     const bool same = are_same(state, counts);
     if (!same) {
         // A lease belongs to one set of windows: return the old one.
@@ -99,9 +112,11 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
     std::size_t table = 0;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         end_lease_call(state, acquire.is_lease_call);
-        const bool is_new = !is_late(state, acquired);
-        take_counts(state, quota, counts.first(quota.rates.size()), acquired);
-        if (is_new) {
+        const std::span<const WindowCount> own = counts.first(quota.rates.size());
+        if (is_late(state, acquired) || owes_later_window(state, quota, own, acquired.now)) {
+            add_lease(state, quota, own, acquired.lease);
+        } else {
+            take_counts(state, quota, own, acquired);
             note_leased_elsewhere(state, quota, acquired, acquire.demand.cost, table);
         }
         ++table;
@@ -121,7 +136,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
         if (state.lease > 0 && (pays || is_too_young || acquired.banned_until > acquired.now)) {
             return_lease(state, quota);
         }
-        note_own(state, quota, counts[quota.rates.size() - 1].number,
+        note_own(state, quota, own.back().number,
                  acquired.granted * acquire.demand.cost + acquired.lease);
         counts = counts.subspan(quota.rates.size());
     });

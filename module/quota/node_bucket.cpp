@@ -129,7 +129,9 @@ void refill_owed(QuotaState& state, const TableQuota& quota, const ClockBounds& 
                     static_cast<std::int64_t>(std::min(refilled, static_cast<double>(window.owed)));
             }
         }
-        window.owed_previous = window.owed > 0 ? now.steady.count() : 0;
+        // Another worker may have read a later time before.
+        window.owed_previous =
+            window.owed > 0 ? std::max(window.owed_previous, now.steady.count()) : 0;
     }
 }
 

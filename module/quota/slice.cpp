@@ -117,7 +117,9 @@ void Slice::restore_if_evicted(QuotaState& state, const TableQuota& quota,
         return;
     }
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        state.windows[i].counted = counts[i];
+        if (state.windows[i].counted.number <= counts[i].number) {
+            set_window(state, quota, i, counts[i]);
+        }
     }
     state.counted_at = counted_at_;
     state.asked = began_;

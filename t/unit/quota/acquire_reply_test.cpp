@@ -141,6 +141,27 @@ TEST(ApplyReply, GivesBackTheLeaseOfALateReplyOfAWindowThatHasEnded) {
               (std::vector{Adjustment{kFirst10s + 1, 0}, Adjustment{kFirst60s, -2}}));
 }
 
+TEST(ApplyReply, TakesOnlyTheLeaseOfAReplyFromBeforeAWindowThatOwesUnits) {
+    for (const bool is_reported : {false, true}) {
+        Node node({{10, 10s}, {100, 60s}});
+        node.apply_reply({{.count = 3}, {.count = 3}});
+        node.now += 10s;
+        EXPECT_EQ(node.granted_alone(8), 8);
+        const Acquire report = is_reported ? node.ask(0) : Acquire{};
+        node.apply_reply({{.count = 9}, {.count = 9}}, 1, {}, 20ms);
+        EXPECT_EQ(node.granted_alone(8), 2) << "the window that has begun is the same";
+        if (is_reported) {
+            node.restore(report);
+            EXPECT_EQ(node.ask(0).adjustments, report.adjustments);
+            node.apply_reply({{.count = 8}, {.count = 17}}, 0, {}, 0ms, report);
+        }
+        EXPECT_EQ(node.ask(0).adjustments,
+                  (std::vector{Adjustment{kFirst10s + 1, is_reported ? 2 : 10},
+                               Adjustment{kFirst60s, is_reported ? 1 : 9}}))
+            << "with the unit of the lease, which the minute counted";
+    }
+}
+
 TEST(ApplyReply, FollowsAClockThatWasSetBack) {
     Node node({{10, 10s}});
     node.now += 11s;

@@ -312,6 +312,17 @@ TEST_F(BucketOfANode, RefillsWhileAReportHasNoReply) {
     EXPECT_EQ(node_.ask(0).adjustments[0].units, 0) << "the rest has refilled";
 }
 
+TEST_F(BucketOfANode, RefillsOnceIfAWorkerIsLate) {
+    reply(0);
+    EXPECT_EQ(node_.granted_alone(100), 20);
+    node_.now += 1s;
+    EXPECT_EQ(node_.granted_alone(100), 10);
+    node_.now -= 500ms;
+    EXPECT_EQ(node_.granted_alone(100), 0);
+    node_.now += 500ms;
+    EXPECT_EQ(node_.granted_alone(100), 0) << "the tokens of this time were granted before";
+}
+
 TEST_F(BucketOfANode, ReportsNothingOfABucketThatIsFullAgain) {
     reply(0);
     EXPECT_EQ(node_.granted_alone(100), 20);
