@@ -77,6 +77,20 @@ subtest 'clocks' => sub {
     becomes(sub { total('c0000205') }, 1, '... is dropped');
 };
 
+# Clocks 20 s apart. The second of the budget is many windows ahead then, and the hour is the same, or the next one.
+subtest 'a node that is behind by several short windows' => sub {
+    my $late = start(share => $first, plans => 'plan free 1000r/d; anonymous 10r/s 50r/h shared;');
+    my ($second, $hour) = (int(time), int(time / 3600));
+    my $key = 't:address:{c0000207}:api';
+    my @ahead = ('1.number' => $second + 20, '1.count' => 2);
+    $redis->cmd('HSET', $key, @ahead, '3600.number' => $hour, '3600.count' => 2);
+    is(guess($late, '192.0.2.7'), 401, 'the node that is behind');
+    becomes(sub { $redis->cmd('HGET', $key, '3600.count') }, 3, 'counts in the hour');
+    is($redis->cmd('HGET', $key, '1.number') . ' ' . $redis->cmd('HGET', $key, '1.count'), ($second + 20) . ' 2', 'not in the second');
+    is($redis->cmd('PTTL', $key), -1, '... and leaves it to the other one when the hash expires');
+    $late->nginx->stop;
+};
+
 subtest 'an outage' => sub {
     $redis->stop;
     is(guess($first, '192.0.2.6'), 503, 'a key that cannot be looked up') ;

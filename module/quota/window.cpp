@@ -46,7 +46,7 @@ Instant month_start(std::int64_t number) {
 WindowCount roll(const WindowCount& window, Period period, Instant now) {
     const auto number = window_number(now, period);
     const auto ahead = window.number - number;
-    if (ahead == 0 || ahead == 1 || (ahead > 1 && start_of(window, period) - now <= 60s)) {
+    if (ahead == 0 || ahead == 1 || (ahead > 1 && start_of(window, period) - now <= kMostAhead)) {
         return window;
     }
     return {number, 0, ahead == -1 ? window.count : 0};

@@ -60,10 +60,12 @@ struct WindowCount {
 /// The counts of all windows of a quota.
 using WindowCounts = std::vector<WindowCount, SpareAllocator<WindowCount, kMaxWindows>>;
 
-/// The window that is current at `now`, given the last counted one. A window in the future is kept
-/// if it is the next one or starts within a minute: Redis's clock went back, at a failover. One
-/// that is further in the future was counted by a wrong clock and is dropped. The acquire script
-/// does the same.
+/// A window in the future is kept if it is the next one or starts within this time.
+constexpr std::chrono::seconds kMostAhead{60};
+
+/// The window that is current at `now`, given the last counted one. One in the future is kept, see
+/// kMostAhead: Redis's clock went back, at a failover. One that is further in the future was
+/// counted by a wrong clock and is dropped. The acquire script does the same.
 WindowCount roll(const WindowCount& window, Period period, Instant now);
 
 /// The same of a window or of a bucket. A bucket never ends; another rate makes it another one with

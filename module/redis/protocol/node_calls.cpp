@@ -75,6 +75,7 @@ void add_budget(Call& call, const Keys& keys, const BudgetCharge& charge) {
         call.arguments.add_joined(window_field(period, window_part::kNumber));
         call.arguments.add_joined(window_field(period, window_part::kCount));
         call.arguments.add(charge.windows[i].number);
+        call.arguments.add(std::max<std::int64_t>(kMostAhead / rates[i].period.length(), 1));
         call.arguments.add(charge.windows[i].units);
     }
 }

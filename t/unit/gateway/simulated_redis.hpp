@@ -184,13 +184,14 @@ class SimulatedRedis {
         for (const std::string& key : keys) {
             const std::int64_t count = std::stoll(argument[1]);
             argument += 2;
-            for (std::int64_t i = 0; i < count; ++i, argument += 4) {
+            for (std::int64_t i = 0; i < count; ++i, argument += 5) {
                 const std::int64_t current = std::stoll(argument[2]);
                 std::int64_t& number = budgets[key][argument[0]];
                 std::int64_t& total = budgets[key][argument[1]];
-                const bool is_ahead = number == current + 1;
+                const bool is_ahead =
+                    number > current && number <= current + std::stoll(argument[3]);
                 if (!is_ahead) {
-                    total = (number == current ? total : 0) + std::stoll(argument[3]);
+                    total = (number == current ? total : 0) + std::stoll(argument[4]);
                     number = current;
                 }
                 totals += ":" + std::to_string(is_ahead ? -1 : total) + "\r\n";
