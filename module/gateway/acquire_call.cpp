@@ -256,7 +256,7 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
                              : windows_of(acquired.windows, quotas, acquired.now, cost);
     }
     if (acquired.granted < item.acquire->count) {
-        item.refused = windows_of(states, quotas, at_decision, cost, true);
+        item.refused = refused_windows(states, quotas, acquired, at_decision, cost);
     }
     const std::int64_t leased = acquired.lease + unused;
     states.save(now);

@@ -1,9 +1,11 @@
 #include "module/quota/acquire_reply.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "module/quota/lease.hpp"
 #include "module/quota/quota_windows.hpp"
+#include "module/quota/shown_windows.hpp"
 
 namespace tollgate {
 
@@ -19,21 +21,14 @@ bool is_late(const QuotaState& state, const Acquired& acquired) {
     return lag > 0ms && lag <= kLate;
 }
 
-/// Whether this node has granted requests alone in a window that had not begun when Redis decided.
-/// The reply may have waited, or the window have begun by the estimate of Redis's clock.
-bool owes_later_window(const QuotaState& state, const TableQuota& quota,
-                       std::span<const WindowCount> counts, Instant decided) {
-    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        const auto& [counted, owed, owed_previous] = state.windows[i];
-        const bool is_reported =
-            state.report && state.report->adjustments[i].number == counted.number;
-        if (!quota.rates[i].is_bucket() && counts[i].number < counted.number &&
-            roll(counted, quota.rates[i], decided) == counted &&
-            (owed != 0 || owed_previous != 0 || is_reported)) {
-            return true;
-        }
-    }
-    return false;
+/// Whether the node has granted requests alone in this window, or in the one before, and Redis
+/// decided before the window began. The reply may have been delayed, or Redis's clock may be behind
+/// the node's estimate.
+bool owes_later_window(const QuotaState::Window& window, const Rate& rate, const WindowCount& count,
+                       Instant decided) {
+    return !rate.is_bucket() && count.number < window.counted.number &&
+           (window.owed > 0 || window.owed_previous > 0) &&
+           roll(window.counted, rate, decided) == window.counted;
 }
 
 /// Whether each window that has no room for the cost has counted a lease of this time.
@@ -86,6 +81,13 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
     }
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         WindowCount counted = counts[i];
+        if (owes_later_window(state.windows[i], quota.rates[i], counted, acquired.now)) {
+            WindowCount& later = state.windows[i].counted;
+            if (quota.sliding && later.number == counted.number + 1) {
+                later.previous = std::max(later.previous, counted.count);
+            }
+            continue;
+        }
         if (same && state.counted_at == acquired.now) {
             const WindowCount& known = state.windows[i].counted;
             if (!quota.rates[i].is_bucket()) {
@@ -97,7 +99,7 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
         set_window(state, quota, i, counted);
     }
     state.counted_at = acquired.now;
-    state.lease += acquired.lease;
+    add_lease(state, quota, counts, acquired.lease);
 }
 
 }  // namespace
@@ -113,7 +115,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         end_lease_call(state, acquire.is_lease_call);
         const std::span<const WindowCount> own = counts.first(quota.rates.size());
-        if (is_late(state, acquired) || owes_later_window(state, quota, own, acquired.now)) {
+        if (is_late(state, acquired)) {
             add_lease(state, quota, own, acquired.lease);
         } else {
             take_counts(state, quota, own, acquired);
@@ -140,6 +142,21 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
                  acquired.granted * acquire.demand.cost + acquired.lease);
         counts = counts.subspan(quota.rates.size());
     });
+}
+
+WindowStates refused_windows(std::span<const QuotaState> states, const Quotas& quotas,
+                             const Acquired& acquired, const ClockBounds& now, std::int64_t cost) {
+    std::vector<QuotaState> decided(states.begin(), states.end());
+    std::span<const WindowCount> counts = acquired.windows;
+    for_each_table(std::span(decided), quotas, [&](QuotaState& state, const TableQuota& quota) {
+        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+            if (state.windows[i].counted.number != counts[i].number) {
+                state.windows[i] = {counts[i], 0, 0};
+            }
+        }
+        counts = counts.subspan(quota.rates.size());
+    });
+    return windows_of(decided, quotas, now, cost, true);
 }
 
 void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acquired& acquired,

@@ -8,9 +8,15 @@
 namespace tollgate {
 
 /// Takes Redis's counts and lease from a reply, and acknowledges the reports that the acquire
-/// carried. A reply that is older than the state's counts adds its lease only.
+/// carried. A reply that is older than the state's counts adds its lease only. A window that began
+/// after Redis decided, and in which the node has granted requests alone, stays.
 void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
                  const Acquired& acquired);
+
+/// The windows that the response to a request shows that Redis refused: those of the decision, also
+/// if the states have later ones. Call it after apply_reply.
+WindowStates refused_windows(std::span<const QuotaState> states, const Quotas& quotas,
+                             const Acquired& acquired, const ClockBounds& now, std::int64_t cost);
 
 /// Keeps units that Redis granted to requests that have ended meanwhile. They become part of the
 /// lease; if the table has no leases they are returned. Call it after apply_reply.

@@ -116,12 +116,15 @@ void Slice::restore_if_evicted(QuotaState& state, const TableQuota& quota,
     if (state.counted_at != Instant{}) {
         return;
     }
+    bool are_known = true;
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         if (state.windows[i].counted.number <= counts[i].number) {
             set_window(state, quota, i, counts[i]);
+        } else {
+            are_known = false;  // Redis has not told this node what it counts in the later window.
         }
     }
-    state.counted_at = counted_at_;
+    state.counted_at = are_known ? counted_at_ : Instant{};
     state.asked = began_;
 }
 

@@ -60,7 +60,7 @@ struct WindowCount {
 /// The counts of all windows of a quota.
 using WindowCounts = std::vector<WindowCount, SpareAllocator<WindowCount, kMaxWindows>>;
 
-/// A window in the future is kept if it is the next one or starts within this time.
+/// A window in the future is kept if it begins within this time. The next one is kept in any case.
 constexpr std::chrono::seconds kMostAhead{60};
 
 /// The window that is current at `now`, given the last counted one. One in the future is kept, see

@@ -18,8 +18,8 @@
 namespace tollgate {
 
 /// Counts failed authentications per client address, in memory that workers share: see
-/// SetAssociative. Each worker passes its own time. One that is up to a second behind the latest
-/// that an owner had counts as the latest.
+/// SetAssociative. Each worker passes its own time. One that is less than a second behind the
+/// latest that an owner had counts as the latest.
 class AddressBudgets {
   public:
     /// A budget: of an address in a plan table.

@@ -141,25 +141,66 @@ TEST(ApplyReply, GivesBackTheLeaseOfALateReplyOfAWindowThatHasEnded) {
               (std::vector{Adjustment{kFirst10s + 1, 0}, Adjustment{kFirst60s, -2}}));
 }
 
-TEST(ApplyReply, TakesOnlyTheLeaseOfAReplyFromBeforeAWindowThatOwesUnits) {
+TEST(ApplyReply, KeepsAWindowThatBeganAfterTheDecisionAndOwesUnits) {
     for (const bool is_reported : {false, true}) {
         Node node({{10, 10s}, {100, 60s}});
         node.apply_reply({{.count = 3}, {.count = 3}});
         node.now += 10s;
         EXPECT_EQ(node.granted_alone(8), 8);
         const Acquire report = is_reported ? node.ask(0) : Acquire{};
-        node.apply_reply({{.count = 9}, {.count = 9}}, 1, {}, 20ms);
+        node.apply_reply({{.count = 9}, {.count = 90}}, 1, {}, 20ms);
         EXPECT_EQ(node.granted_alone(8), 2) << "the window that has begun is the same";
         if (is_reported) {
             node.restore(report);
             EXPECT_EQ(node.ask(0).adjustments, report.adjustments);
-            node.apply_reply({{.count = 8}, {.count = 17}}, 0, {}, 0ms, report);
+            node.apply_reply({{.count = 8}, {.count = 97}}, 0, {}, 0ms, report);
         }
         EXPECT_EQ(node.ask(0).adjustments,
                   (std::vector{Adjustment{kFirst10s + 1, is_reported ? 2 : 10},
                                Adjustment{kFirst60s, is_reported ? 1 : 9}}))
             << "with the unit of the lease, which the minute counted";
     }
+}
+
+TEST(ApplyReply, TakesTheOtherWindowsIfOneBeganAfterTheDecision) {
+    Node node({{10, 10s}, {20, 60s}});
+    node.apply_reply({{.count = 3}, {.count = 3}});
+    EXPECT_EQ(node.granted_alone(7), 7);
+    const Acquire report = node.ask(0);
+    node.now += 10s;
+    EXPECT_EQ(node.granted_alone(5), 5);
+    node.apply_reply({{.count = 10}, {.count = 12}}, 0, {}, 20ms, report);
+    EXPECT_EQ(node.states[0].counted_at, node.now - 20ms);
+    EXPECT_EQ(node.granted_alone(100), 3) << "the minute has 12 by Redis, and 5 that the node owes";
+    EXPECT_EQ(node.ask(0).adjustments,
+              (std::vector{Adjustment{kFirst10s + 1, 8}, Adjustment{kFirst60s, 8}}));
+}
+
+TEST(ApplyReply, TakesTheCountBeforeIfASlidingWindowBeganAfterTheDecision) {
+    Node node({{10, 10s}}, true);
+    node.apply_reply({{.count = 3}});
+    node.now += 10s;
+    EXPECT_EQ(node.granted_alone(2), 2);
+    node.apply_reply({{.count = 6}}, 0, {}, 20ms);
+    EXPECT_EQ(node.states[0].windows[0].counted, (WindowCount{kFirst10s + 1, 0, 6}));
+    EXPECT_EQ(node.granted_alone(100), 2);
+}
+
+TEST(RefusedWindows, AreThoseOfTheDecision) {
+    Node node({{10, 10s}, {100, 60s}});
+    node.apply_reply({{.count = 3}, {.count = 3}});
+    node.now += 10s;
+    EXPECT_EQ(node.granted_alone(2), 2);
+    node.apply_reply({{.count = 10}, {.count = 40}}, 0, {}, 20ms);
+    const Instant decided = node.now - 20ms;
+    const Acquired acquired{.now = decided, .windows = {{kFirst10s, 10, 0}, {kFirst60s, 40, 0}}};
+    const auto windows = refused_windows(node.states, node.quotas, acquired,
+                                         {node.moment().steady, decided, decided, decided}, 1);
+    ASSERT_EQ(windows.size(), 2U);
+    EXPECT_TRUE(windows[0].exhausted);
+    EXPECT_EQ(windows[0].reset, kStart + 10s);
+    EXPECT_FALSE(windows[1].exhausted);
+    EXPECT_EQ(retry_after(decided, retry_at(windows)), 1);
 }
 
 TEST(ApplyReply, FollowsAClockThatWasSetBack) {

@@ -40,8 +40,8 @@ for key = 1, #KEYS do
         if type(set) == 'table' then
             return {ARGV[1], set.err}
         end
-        -- The node that is ahead has set a later time.
-        if not is_late then
+        -- The node that is ahead has set a later time, unless it has other windows.
+        if not is_late or redis.call('PTTL', KEYS[key]) < 0 then
             redis.pcall('PEXPIREAT', KEYS[key], ends)
         end
     end
