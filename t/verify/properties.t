@@ -343,6 +343,13 @@ subtest 'conservation' => sub {
     my @later = ([round => number => 2, begin => 8, quiet => 9, end => 10, faults => 0]);
     right('a round later', [@settling, @later, requests([1, 2]), $window->(2, 2), $window->(2, 2, round => 2)]);
     wrong('... in which the window has lost a unit', qr/round 2, k in strict, window \d+ of 8: 2 units/, [@settling, @later, requests([1, 2]), $window->(2, 2), $window->(2, 1, round => 2)]);
+    my @of_plans = ([op => kind => 'plan', id => 'k', node => 0, begin => 1.5, end => 1.6, status => 200, value => 'small'], requests([1, 3]), $window->(2, 1));
+    my %plans = (
+        ids    => { %{ $config{ids} }, k => { plan => 'brief' } },
+        tables => { %{ $config{tables} }, strict => { lease => 0, plans => { small => { rates => [[3, 2], [5, 8]] }, brief => { rates => [[3, 2]] } } } },
+    );
+    right('... of a plan that the key got in the window', [@settling, @later, @of_plans, $window->(2, 1, round => 2)], %plans);
+    wrong('... that counts nothing', qr/round 2, k in strict, window \d+ of 8: 1 units were granted, Redis counted 0/, [@settling, @later, @of_plans, $window->(2, 0, round => 2)], %plans);
     my @alone = (requests([1]), requests([2], verdict => 'degraded'), fault(kill_redis => 1.9, 2.2));
     right('units of an outage', [@settling, @alone, $window->(2, 2)]);
     wrong('... that are reported for the day only', qr/window \d+ of 8: 2 units were granted, Redis counted 1/, [@settling, @alone, $window->(2, 1)]);

@@ -213,6 +213,13 @@ sub limits {
     return $self->_limits($table, \@plans, @changes);
 }
 
+# Whether every plan that the owner of a table had during a request has a rate of this period.
+sub counts_in {
+    my ($self, $id, $table, $period, $request) = @_;
+    return 1 unless $self->{changes}{ $self->owner($table, $id) };
+    return scalar grep { $_->{period} eq $period } $self->limits($id, $table, $request->{begin}, $request->{end});
+}
+
 sub _limits {
     my ($self, $table, $plans, @changes) = @_;
     my %rates;

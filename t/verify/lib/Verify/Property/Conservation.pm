@@ -155,7 +155,7 @@ sub _check_windows {
                 number => $number, count => $count, certain => [], possible => [],
             };
             push @windows, $window;
-            my $of_rate = $windows{ $quota->{id} }{$table}{ $value // '' }{ $rate->{period} } //= { rate => $rate };
+            my $of_rate = $windows{ $quota->{id} }{$table}{ $value // '' }{ $rate->{period} } //= { owner => $quota->{id}, table => $table, rate => $rate };
             push @{ $of_rate->{windows}{$number} }, $window;
         }
     }
@@ -179,10 +179,12 @@ sub _note_request {
     my ($first, $last) = my @decided = $model->windows($rate, $request);
     my $is_late = $request->{status} != 200 || $request->{verdict} eq 'degraded';
     ($last) = reverse $model->windows($rate, { begin => $request->{begin}, end => $request->{end} + ($model->config->{timeout} // 0.5) }) if $is_late;
+    # A plan that the owner had before may lack the rate.
+    my $is_of_rate = $request->{status} == 200 && $model->counts_in($of_rate->{owner}, $of_rate->{table}, $rate->{period}, $request);
     for my $window (map { @{ $of_rate->{windows}{$_} // [] } } $first .. $last) {
         next if $request->{begin} > $window->{round}{end};
         push @{ $window->{possible} }, $request;
-        push @{ $window->{certain} }, $request if $request->{status} == 200 && !grep { $_ != $window->{number} } @decided;
+        push @{ $window->{certain} }, $request if $is_of_rate && !grep { $_ != $window->{number} } @decided;
     }
 }
 
