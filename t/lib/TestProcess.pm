@@ -14,9 +14,11 @@ package TestProcess;
 
 use strict;
 use warnings;
-use JSON::PP ();
-use POSIX    ();
+use IO::Select ();
+use JSON::PP   ();
+use POSIX      ();
 use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC);
+use Wait qw(wait_until);
 
 my $test_process = $$;
 
@@ -42,6 +44,8 @@ sub ask {
     my $control = $self->{control};
     local $SIG{PIPE} = 'IGNORE';
     print $control JSON::PP::encode_json(\@question), "\n";
+    my $answers = IO::Select->new($control);
+    wait_until("$self->{name} to answer", sub { $answers->can_read(0.02) }, 120);
     my $answer = <$control> // die "$self->{name}: its process has ended\n";
     return JSON::PP::decode_json($answer)->[0];
 }
