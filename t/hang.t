@@ -7,7 +7,7 @@ use Test::More;
 use Gateway qw(wait_for_window);
 use Load;
 use Time::HiRes qw(sleep);
-use Wait qw(wait_until);
+use Wait qw(becomes wait_until);
 
 sub reachable { return $_[0]->status->{redis}[0]{breaker_open_workers} == 0 }
 
@@ -21,7 +21,7 @@ for my $case (['plan free 100000r/h;', 300, 301], ['plan free 50r/d;', 300, 50],
         my $period = $plans =~ m{r/d} ? 86400 : 3600;
         $gateway->import_key('k', id => 'k1', plan => 'free');
         wait_for_window($gateway->redis, $period, 0.98);
-        is($gateway->get('/', 'k')->status, 200, 'known');
+        becomes(sub { $gateway->get('/', 'k')->status }, 200, 'known');    # a look-up may be late on a busy machine
         $gateway->redis->sigstop;
         my $result = Load->run(servers => [$gateway->address], connections => $concurrent, requests => $concurrent, token => 'k');
         sleep 1;    # Redis still hangs: commands wait in its socket

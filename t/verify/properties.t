@@ -343,7 +343,7 @@ subtest 'conservation' => sub {
     my @later = ([round => number => 2, begin => 8, quiet => 9, end => 10, faults => 0]);
     right('a round later', [@settling, @later, requests([1, 2]), $window->(2, 2), $window->(2, 2, round => 2)]);
     wrong('... in which the window has lost a unit', qr/round 2, k in strict, window \d+ of 8: 2 units/, [@settling, @later, requests([1, 2]), $window->(2, 2), $window->(2, 1, round => 2)]);
-    my @of_plans = ([op => kind => 'plan', id => 'k', node => 0, begin => 1.5, end => 1.6, status => 200, value => 'small'], requests([1, 3]), $window->(2, 1));
+    my @of_plans = ([op => kind => 'plan', id => 'k', node => 0, begin => 1.5, end => 1.6, status => 200, value => 'small'], requests([1, 3]), [quota => round => 1, id => 'k', table => 'strict', '86400.count' => 2]);
     my %plans = (
         ids    => { %{ $config{ids} }, k => { plan => 'brief' } },
         tables => { %{ $config{tables} }, strict => { lease => 0, plans => { small => { rates => [[3, 2], [5, 8]] }, brief => { rates => [[3, 2]] } } } },

@@ -141,15 +141,22 @@ sub _may_be_lost {
 sub _check_windows {
     my ($model) = @_;
     my %rounds = map { $_->{number} => $_ } $model->history->rounds;
-    my (%settled, %windows, @windows);
+    my (%settled, %windows, @windows, %last);
     push @{ $settled{ $_->{round} } }, $_ for $model->history->of('settled');
     for my $quota (grep { $rounds{ $_->{round} } } $model->history->of('quota')) {
         my $round = $rounds{ $quota->{round} };
         my ($table, $value) = split /:/, $quota->{table}, 2;
         next unless grep { $_ eq $table } $model->tables_of($quota->{id});
+        my $has_lost = $round->{has_lost} //= () = $model->faults(0, $round->{end}, 'loss');
         for my $rate ($model->limits($quota->{id}, $table, $round->{begin}, $round->{end})) {
             my ($number, $count) = map { $quota->{"$rate->{period}.$_"} } qw(number count);
             next unless defined $number && defined $count;
+            # A month spans the rounds: what was granted before a loss says nothing about its count.
+            next if $rate->{period} eq 'month' && $has_lost;
+            # Nothing new: the check of an earlier round is stricter.
+            my $is_known = ($last{ $quota->{id} }{ $quota->{table} }{ $rate->{period} } // '') eq "$number $count";
+            next if $is_known && ($model->windows($rate, { begin => $round->{begin}, end => $round->{begin} }))[0] > $number;
+            $last{ $quota->{id} }{ $quota->{table} }{ $rate->{period} } = "$number $count";
             my $window = {
                 round => $round, settled => $settled{ $round->{number} } // [], owner => $quota->{id}, table => $table, rate => $rate,
                 number => $number, count => $count, certain => [], possible => [],
