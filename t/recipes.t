@@ -273,7 +273,7 @@ subtest 'gRPC' => sub {
     };
     my $call = sub {
         my (@fields) = @_;
-        for (1 .. 50) {
+        for (1 .. 1000) {
             my $answer = $call_once->(@fields);
             return $answer if $answer->{text} =~ /^HTTP/ || length $answer->{body};
         }
