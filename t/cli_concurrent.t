@@ -74,8 +74,10 @@ subtest 'a change and a rotation' => sub {
     for my $round (1 .. 25) {
         my $id = "both$round";
         $tollgate->run(qw(key issue --plan p --id), $id);
-        $tollgate->run_at_once(map { [@$_, $id] } $round % 2 ? ([qw(key rotate)], [qw(key disable)]) : ([qw(key disable)], [qw(key rotate)]));
-        $wrong += grep { $_->{state} ne 'disabled' } records($id);
+        my @results = $tollgate->run_at_once(map { [@$_, $id] } $round % 2 ? ([qw(key rotate)], [qw(key disable)]) : ([qw(key disable)], [qw(key rotate)]));
+        my @enabled = grep { $_->{state} ne 'disabled' } records($id) or next;
+        $wrong += @enabled;
+        diag("round $round: ", explain([map { [@$_{qw(status err)}] } @results], \@enabled));
     }
     is $wrong, 0, 'what was disabled is disabled in every key';
 };
