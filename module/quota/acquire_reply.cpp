@@ -114,11 +114,11 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
     std::size_t table = 0;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         end_lease_call(state, acquire.is_lease_call);
-        const std::span<const WindowCount> own = counts.first(quota.rates.size());
+        const std::span<const WindowCount> of_table = counts.first(quota.rates.size());
         if (is_late(state, acquired)) {
-            add_lease(state, quota, own, acquired.lease);
+            add_lease(state, quota, of_table, acquired.lease);
         } else {
-            take_counts(state, quota, own, acquired);
+            take_counts(state, quota, of_table, acquired);
             note_leased_elsewhere(state, quota, acquired, acquire.demand.cost, table);
         }
         ++table;
@@ -138,7 +138,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
         if (state.lease > 0 && (pays || is_too_young || acquired.banned_until > acquired.now)) {
             return_lease(state, quota);
         }
-        note_own(state, quota, own.back().number,
+        note_own(state, quota, of_table.back().number,
                  acquired.granted * acquire.demand.cost + acquired.lease);
         counts = counts.subspan(quota.rates.size());
     });

@@ -17,7 +17,7 @@ std::uint32_t stored(Instant time) {
     return static_cast<std::uint32_t>(time.time_since_epoch().count());
 }
 
-/// A worker may be so late that its time is this much behind that of another one.
+/// The time of a worker may be less than this behind that of another one.
 constexpr std::chrono::milliseconds kMostLag{1000};
 
 /// The sum, or the largest number.
