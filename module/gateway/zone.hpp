@@ -12,6 +12,7 @@
 #include "module/gateway/environment.hpp"
 #include "module/gateway/settings.hpp"
 #include "module/gateway/zone_lock.hpp"
+#include "module/key/field_substitute.hpp"
 #include "module/quota/shared_clock.hpp"
 #include "module/quota/table_quota.hpp"
 #include "module/redis/topology/shared_master.hpp"
@@ -50,8 +51,9 @@ struct SharedSentinels {
 
 /// What the workers of a node share about no particular Redis. Plain memory, all zeros at first.
 struct SharedNode {
-    std::uint64_t id;   ///< random; names the node's reports in Redis
-    WorkerSet workers;  ///< workers that serve requests and are not shutting down
+    std::uint64_t id;    ///< random; names the node's reports in Redis
+    FieldSecret secret;  ///< random; see field_secret
+    WorkerSet workers;   ///< workers that serve requests and are not shutting down
     TableWorkers table_workers;
     WorkerPlaces places;
     std::array<SharedSentinels, 16> sentinels;
@@ -163,6 +165,9 @@ class Zone : private Pinned {
     /// Where this worker counts its holds of locks, if they are measured (LockHold). At first
     /// they are not counted.
     void count_holds(LockStatistics& statistics) noexcept { holds_ = &statistics; }
+    /// The secret of the substitutes for removed fields. It stays the same until nginx is started
+    /// again, or the size of the zone changes. Needs no lock.
+    const FieldSecret& field_secret() const { return node_.secret; }
     /// The node's name in Redis keys: 16 hexadecimal digits.
     std::string node_name() const;
 

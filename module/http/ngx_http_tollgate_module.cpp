@@ -104,11 +104,12 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         }
         warn_of_auth_basic(cf);
         warn_of_early_return(cf);
-        const bool done =
-            resolve_key_sources(cf) && add_zones(cf, block) && add_tls_session_zone(cf, block) &&
-            add_first_log_handler(cf, settle_and_count) && add_field_stripping(cf) &&
-            add_log_redaction(cf) && (!conf.has_subjects || add_subject_counting(cf)) &&
-            !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
+        const bool done = resolve_key_sources(cf) && add_zones(cf, block) &&
+                          add_tls_session_zone(cf, block) &&
+                          add_first_log_handler(cf, settle_and_count) && add_field_stripping(cf) &&
+                          substitute_removed_fields(cf) && add_log_redaction(cf) &&
+                          (!conf.has_subjects || add_subject_counting(cf)) &&
+                          !add_phase_handler(cf, NGX_HTTP_ACCESS_PHASE, handle_access).empty();
         return done ? NGX_OK : NGX_ERROR;
     });
 }

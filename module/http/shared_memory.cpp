@@ -34,7 +34,7 @@ constexpr std::size_t kLeastChanges = 2 * sizeof(LatestTimes::Set);
 /// The begin of the zones' names. It contains the number of the layout. nginx keeps a zone of the
 /// same name across a reload, and an upgraded module must not misread the layout of an older one.
 constexpr std::string_view kZoneName =
-    gateway::kMeasuresLock ? std::string_view("tollgate-24-lock") : std::string_view("tollgate-24");
+    gateway::kMeasuresLock ? std::string_view("tollgate-25-lock") : std::string_view("tollgate-25");
 
 /// The entries for Redis and for the masters of clusters. Further ones take the place of those that
 /// were not used for long.
@@ -102,8 +102,10 @@ ngx_int_t init_node(ngx_shm_zone_t* zone, void* old) noexcept {
         }
         header = reinterpret_cast<NodeHeader*>(memory.data());
         // Each zone needs its own id, because Redis distinguishes the reports of nodes by it.
+        FieldSecret& secret = header->node.secret;
         if (RAND_bytes(reinterpret_cast<unsigned char*>(&header->node.id),
-                       sizeof(header->node.id)) != 1) {
+                       sizeof(header->node.id)) != 1 ||
+            RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1) {
             ngx_log_error(NGX_LOG_EMERG, zone->shm.log, 0,
                           "tollgate: no random number for the zone");
             return NGX_ERROR;

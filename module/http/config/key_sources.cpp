@@ -18,16 +18,21 @@ bool is_read_by_nginx(ngx_conf_t* cf, const std::string& field) {
                          name.len) != nullptr;
 }
 
-/// The index of $http_FIELD. Throws LoggedConfError.
-ngx_int_t variable_of(ngx_conf_t* cf, const std::string& field) {
-    std::string name = "http_" + field;
-    std::ranges::replace(name, '-', '_');
+/// The index of the variable of this name. Throws LoggedConfError.
+ngx_int_t variable_index(ngx_conf_t* cf, std::string_view name) {
     ngx_str_t text = borrow(name);
     const ngx_int_t index = ngx_http_get_variable_index(cf, &text);
     if (index == NGX_ERROR) {
         throw LoggedConfError();
     }
     return index;
+}
+
+/// The index of $http_FIELD. Throws LoggedConfError.
+ngx_int_t variable_of(ngx_conf_t* cf, const std::string& field) {
+    std::string name = "http_" + field;
+    std::ranges::replace(name, '-', '_');
+    return variable_index(cf, name);
 }
 
 void add_key_field(std::vector<KeyField>& fields, const KeyField& field) {
@@ -67,6 +72,7 @@ char* read_key_from(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noex
 bool resolve_key_sources(ngx_conf_t* cf) {
     MainConf& conf = MainConf::of(cf);
     default_key_sources(cf);
+    conf.user_variable = variable_index(cf, "remote_user");
     for (const auto& set : conf.key_sources) {
         for (const auto& source : set->sources) {
             const bool is_authorization = source.field == "authorization";

@@ -100,6 +100,7 @@ struct MainConf {
     std::vector<std::unique_ptr<KeySourcesConf>> key_sources;  ///< the first one is the default
     std::vector<KeyField> key_fields;                          ///< of all of them, each once
     std::vector<std::string> redacted_fields;  ///< their names, except `authorization`
+    ngx_int_t user_variable = NGX_ERROR;       ///< the index of $remote_user
 
     MainConf() = default;
     ~MainConf() = default;

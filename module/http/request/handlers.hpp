@@ -29,6 +29,11 @@ bool add_first_log_handler(ngx_conf_t* cf, ngx_http_handler_pt handler);
 /// or `return` answers earlier. Returns false if memory is short.
 bool add_field_stripping(ngx_conf_t* cf);
 
+/// The variable of a field that was removed from a request has a substitute: whatever is keyed by
+/// it, a cache for example, still tells clients apart. Call it when the whole configuration is
+/// read. Returns false after logging a message.
+bool substitute_removed_fields(ngx_conf_t* cf);
+
 /// A handler of NGX_HTTP_LOG_PHASE, before the one that writes access logs: settles the cost of the
 /// request, and counts it once, by its last outcome. Call add_first_log_handler before
 /// add_field_stripping: `settle=` cannot read keys.

@@ -31,6 +31,8 @@ struct FieldHistory : nginx::Recycled {
     unsigned guarded = 0;
     /// Before some were stripped; nothing if none were.
     std::optional<SentFields> sent;
+    /// Whether the main request has ended and is logged now.
+    bool is_logged = false;
 
     static FieldHistory& of(const ngx_http_request_t* r) {
         auto* history = find_pooled<FieldHistory>(r->pool);
@@ -41,6 +43,19 @@ struct FieldHistory : nginx::Recycled {
 /// The name in lower case, as nginx compares it.
 std::string_view name_of(const ngx_table_elt_t& field) {
     return view({field.key.len, field.lowcase_key});
+}
+
+/// The values of the fields with this name, as one list (RFC 9110 section 5.3). Nothing if there is
+/// no such field.
+std::optional<std::string> list_of(const ngx_list_t& fields, std::string_view name) {
+    std::optional<std::string> list;
+    for_each_field(fields, [&](const ngx_table_elt_t& field) {
+        if (equals_ignoring_case(view(field.key), name)) {
+            list = list ? *list + ", " : "";
+            list->append(view(field.value));
+        }
+    });
+    return list;
 }
 
 /// The key in the field of this name; nothing if it is missing or empty.
@@ -141,69 +156,26 @@ std::span<const KeyField> all_fields_of(ngx_http_request_t* r) {
     return MainConf::of(r).key_fields;
 }
 
-/// A handler of NGX_HTTP_PRECONTENT_PHASE, before `mirror` makes its copy of the request.
-ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
-    const LocationConf& conf = LocationConf::of(r);
-    const RequestContext* context = RequestContext::find(r);
-    if (context != nullptr && context->is_stripped(conf.stripped_fields())) {
-        return NGX_DECLINED;
+/// `auth_basic` has read the name and the password of a user from `Authorization`, and has not
+/// refused them: keeps the name for `$remote_user`, before the field is removed.
+void keep_user(ngx_http_request_t* r) {
+    if (r->headers_in.user.len != 0 && r->access_code == 0) {
+        ngx_http_get_indexed_variable(r, static_cast<ngx_uint_t>(MainConf::of(r).user_variable));
     }
-    const bool is_guarded = conf.tables != nullptr;
-    if (!is_guarded && !carries_key_to_error_page(r)) {
-        return NGX_DECLINED;
-    }
-    return guarded(r, [&] {
-        const bool is_any = !is_guarded && conf.forward_authorization == 0;
-        strip_request_fields(r, is_any ? all_fields_of(r) : conf.stripped_fields());
-        return static_cast<ngx_int_t>(NGX_DECLINED);
-    });
 }
 
-/// A handler of NGX_HTTP_LOG_PHASE, before the one that writes access logs.
-ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
-    const RequestContext* context = RequestContext::find(r);
-    const std::span fields = all_fields_of(r);
-    if (context != nullptr && context->is_stripped(fields)) {
-        return NGX_OK;
+/// The variables of these fields may already be cached, for example by an `if`: they are evaluated
+/// again.
+void forget_values(ngx_http_request_t* r, std::span<const KeyField> keys) {
+    for (const KeyField& key : keys) {
+        auto& kept_value = r->variables[key.variable];
+        kept_value.valid = 0;
+        kept_value.not_found = 0;
     }
-    // nginx rejected the request before it looked for a location, which may have been a guarded
-    // one.
-    const bool lost = r->phase_handler == 0 && r->err_status >= NGX_HTTP_BAD_REQUEST;
-    if (!lost && LocationConf::of(r).tables == nullptr && context == nullptr) {
-        return NGX_OK;
-    }
-    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
-        strip_request_fields(r, fields);
-        return static_cast<ngx_int_t>(NGX_OK);
-    });
 }
 
-}  // namespace
-
-SentKey find_key(const ngx_http_request_t* r, std::span<const KeySource> sources) {
-    // A location that the request passed before a redirect may have stripped the key.
-    const auto* history = find_pooled<FieldHistory>(r->pool);
-    const SentFields fields = history != nullptr && history->sent ? *history->sent : SentFields(r);
-    for (const KeySource& source : sources) {
-        if (const auto token = key_in_source(fields, source)) {
-            return {token, &source};
-        }
-    }
-    return {};
-}
-
-std::optional<std::string> field_list(const ngx_http_request_t* r, std::string_view name) {
-    std::optional<std::string> list;
-    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
-        if (equals_ignoring_case(view(field.key), name)) {
-            list = list ? *list + ", " : "";
-            list->append(view(field.value));
-        }
-    });
-    return list;
-}
-
-void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys) {
+/// Removes the fields with these keys, and those that only a gateway may set.
+void strip(ngx_http_request_t* r, std::span<const KeyField> keys) {
     FieldRuns kept(r->pool);
     bool is_any_stripped = false;
     for_each_field(r->headers_in.headers, [&](ngx_table_elt_t& field) {
@@ -229,12 +201,84 @@ void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys)
         if (key.name == kAuthorization) {
             r->headers_in.authorization = nullptr;
         }
-        // The variable may already be cached, for example by an `if`. Without this, the access log
-        // would print the cached value.
-        auto& kept_value = r->variables[key.variable];
-        kept_value.valid = 0;
-        kept_value.not_found = 0;
     }
+    forget_values(r, keys);
+}
+
+/// A handler of NGX_HTTP_PRECONTENT_PHASE, before `mirror` makes its copy of the request.
+ngx_int_t remove_before_content(ngx_http_request_t* r) noexcept {
+    const LocationConf& conf = LocationConf::of(r);
+    const RequestContext* context = RequestContext::find(r);
+    if (context != nullptr && context->is_stripped(conf.stripped_fields())) {
+        return NGX_DECLINED;
+    }
+    const bool is_guarded = conf.tables != nullptr;
+    if (!is_guarded && !carries_key_to_error_page(r)) {
+        return NGX_DECLINED;
+    }
+    return guarded(r, [&] {
+        const bool is_any = !is_guarded && conf.forward_authorization == 0;
+        strip_request_fields(r, is_any ? all_fields_of(r) : conf.stripped_fields());
+        return static_cast<ngx_int_t>(NGX_DECLINED);
+    });
+}
+
+/// Whether a request that is logged now still has fields with keys that must not be logged.
+bool has_keys_to_log(ngx_http_request_t* r) {
+    const RequestContext* context = RequestContext::find(r);
+    if (context != nullptr && context->is_stripped(all_fields_of(r))) {
+        return false;
+    }
+    // nginx rejected the request before it looked for a location, which may have been a guarded
+    // one.
+    const bool lost = r->phase_handler == 0 && r->err_status >= NGX_HTTP_BAD_REQUEST;
+    return lost || LocationConf::of(r).tables != nullptr || context != nullptr;
+}
+
+/// A handler of NGX_HTTP_LOG_PHASE, before the one that writes access logs.
+ngx_int_t remove_before_log(ngx_http_request_t* r) noexcept {
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
+        if (has_keys_to_log(r)) {
+            strip(r, all_fields_of(r));
+        }
+        auto* history = find_pooled<FieldHistory>(r->pool);
+        // What reads a variable for the log of a subrequest may read it for the main request later.
+        if (history != nullptr && r == r->main) {
+            history->is_logged = true;
+            forget_values(r, all_fields_of(r));
+        }
+        return static_cast<ngx_int_t>(NGX_OK);
+    });
+}
+
+}  // namespace
+
+SentKey find_key(const ngx_http_request_t* r, std::span<const KeySource> sources) {
+    // A location that the request passed before a redirect may have stripped the key.
+    const auto* history = find_pooled<FieldHistory>(r->pool);
+    const SentFields fields = history != nullptr && history->sent ? *history->sent : SentFields(r);
+    for (const KeySource& source : sources) {
+        if (const auto token = key_in_source(fields, source)) {
+            return {token, &source};
+        }
+    }
+    return {};
+}
+
+std::optional<std::string> field_list(const ngx_http_request_t* r, std::string_view name) {
+    return list_of(r->headers_in.headers, name);
+}
+
+std::optional<std::string> removed_value(const ngx_http_request_t* r, std::string_view name) {
+    const auto* history = find_pooled<FieldHistory>(r->pool);
+    const bool is_removed = history != nullptr && history->sent && !history->is_logged &&
+                            !list_of(r->headers_in.headers, name);
+    return is_removed ? list_of(history->sent->all, name) : std::nullopt;
+}
+
+void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys) {
+    keep_user(r);
+    strip(r, keys);
 }
 
 bool may_be_refused_before(const ngx_http_request_t* r) {

@@ -26,6 +26,11 @@ SentKey find_key(const ngx_http_request_t* r, std::span<const KeySource> sources
 /// page; with it, this is known only if the request comes from a guarded location.
 bool may_be_refused_before(const ngx_http_request_t* r);
 
+/// The value of a field as the client sent it, if the field was removed from this request. Nothing
+/// if the request has the field, if it never had it, or while the main request is logged: access
+/// logs have no trace of a key. `name` is in lower case.
+std::optional<std::string> removed_value(const ngx_http_request_t* r, std::string_view name);
+
 /// Values of key fields that were removed from a request. Lives in the pool of the request.
 struct StrippedValues {
     std::vector<ngx_str_t> values;
@@ -36,7 +41,8 @@ struct StrippedValues {
 std::optional<std::string> field_list(const ngx_http_request_t* r, std::string_view name);
 
 /// Removes the fields that must not reach the upstream: those with a key, and those that only a
-/// gateway may set (`X-RateLimit-*`, `RateLimit`, `RateLimit-Policy`). Throws std::bad_alloc.
+/// gateway may set (`X-RateLimit-*`, `RateLimit`, `RateLimit-Policy`). `$remote_user` keeps the
+/// name that `auth_basic` has checked. Throws std::bad_alloc.
 void strip_request_fields(ngx_http_request_t* r, std::span<const KeyField> keys);
 
 }  // namespace tollgate::http

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "module/http/request/request_context.hpp"
+#include "module/http/response/cached_copies.hpp"
 #include "module/http/response/usage_reader.hpp"
 #include "module/nginx/response.hpp"
 #include "module/report/error_body.hpp"
@@ -46,6 +47,7 @@ void replace_error_page(ngx_http_request_t* r) {
 }
 
 ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
+    forbid_shared_copy(r);
     if (r != r->main) {
         return next_header_filter(r);
     }
