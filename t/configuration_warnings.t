@@ -1,6 +1,6 @@
 # Configurations that nginx -t accepts with a warning: a location where both `tollgate` and `auth_basic` must grant a
 # request, because both read the Authorization field and no request passes both; a location where `return` answers before
-# `tollgate` asks for a key.
+# `tollgate` asks for a key; values that cannot be meant so.
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use Nginx;
 
 my $http = <<'END';
 tollgate_redis main { server 127.0.0.1:6379; }
-tollgate_plans api { plan free 5r/s; }
+tollgate_plans api { plan free 5r/s; } map $uri $my_http_user { default a; } map $uri $my_arg_x { default a; } map $uri $my_plan { default free; }
 END
 
 # The warnings of nginx -t for a server, in order.
@@ -123,6 +123,38 @@ subtest '`return` that leaves no request without a key: no warning' => sub {
     is_deeply([warnings_of('tollgate api; location @page { return 200; }')], [], '… a named location');
     is_deeply([warnings_of('if ($arg_x) { return 200; } tollgate api; location / { }')], [], 'an `if` of the server');
     is_deeply([warnings_of('return 301 https://$host$request_uri;', "tollgate api;\n")], [], 'a server that redirects, with a `tollgate` of http');
+};
+
+subtest 'a subject that clients choose, and plans that no subject can have' => sub {
+    my $tables = "tollgate_plans open { plan gold 1r/d; plan own custom; default gold; }\n";
+    my $subject = sub { return [warnings_of("location /a { tollgate $_[0]; tollgate_subject $_[1]; }", $tables)] };
+    my $chosen = qr/which clients choose: anybody can spend the quota of any id in \S+gateway\.conf:6$/;
+    for ('$http_x_user', '$HTTP_X_User', '$arg_user', '$cookie_user') {
+        my $found = $subject->('api', "$_ plan=free");
+        is(@$found, 1, "$_: one warning");
+        like($found->[0], qr/^location "\/a" has "tollgate_subject \Q$_\E", $chosen/, '… with the location and the line');
+    }
+    is_deeply($subject->('api', $_), [], "$_: no warning") for 'off', '$remote_user', '$ssl_client_s_dn plan=free', '$my_arg_x plan=$my_plan', '$my_http_user plan=free', '$my_arg_x';
+    like($subject->('api', '$my_http_user plan=$arg_plan')->[0], qr/has "plan=\$arg_plan", which clients choose: anybody can have any plan/, 'a plan that clients choose');
+    like($subject->('api', '$my_http_user plan=fre')->[0], qr/has "plan=fre", but "api" has no such plan: these requests get 403 in/, 'an unknown plan');
+    like($subject->('api open', '$my_http_user plan=gold')->[0], qr/but "api" has no such plan/, 'a plan that is not in every table');
+    like($subject->('open', '$my_http_user plan=gol')->[0], qr/but no table has such a plan: the default ones apply in/, 'an unknown plan, and a default');
+    like($subject->('open', '$my_http_user plan=own')->[0], qr/but a plan that is "custom" in "open" has no limits for a subject: these requests get 403/, 'a custom plan');
+    is_deeply($subject->('open', '$my_http_user plan=gold'), [], 'a known plan');
+    my @found = warnings_of("tollgate_subject \$arg_a; tollgate api; location /a { } location /b { } location /c { tollgate_subject off; }");
+    is(grep({ /anybody can spend/ } @found), 1, 'a subject of the server: one warning');
+    is_deeply([warnings_of("tollgate_subject \$arg_a; location /b { }")], [], 'without tollgate');
+};
+
+subtest 'a usage that is not read' => sub {
+    my $cost = 'tollgate_cost 10 settle=$tollgate_response_usage;';
+    my @found = warnings_of("location /a { tollgate api;\n$cost }");
+    is(@found, 1, 'one warning');
+    like($found[0], qr/^location "\/a" has "settle=\$tollgate_response_usage" without "tollgate_response_usage": its responses are not read, and the cost stands in \S+:5$/, '… with the location');
+    is_deeply([warnings_of("location /a { tollgate api; $_ }")], [], $_)
+        for "$cost tollgate_response_usage /usage;", 'tollgate_cost 10 settle=$bytes_sent;', 'tollgate_cost 10;';
+    is_deeply([warnings_of("tollgate_response_usage /usage; location /a { tollgate api; $cost }")], [], 'pointers of the server');
+    is(scalar(warnings_of("tollgate_response_usage /usage; location /a { tollgate api; $cost tollgate_response_usage off; }")), 1, 'a location that switches it off');
 };
 
 done_testing;

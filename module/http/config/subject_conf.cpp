@@ -69,6 +69,7 @@ char* read_subject(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexc
             throw ParseError("\"tollgate_subject\" takes one variable, not " + in_quotes(words[1]));
         }
         read->id = compile(cf, words[1]);
+        read->position = Position::of(cf);
         if (words.size() > 2) {
             const bool has_plan = words[2].starts_with(kPlan) && words[2].size() > kPlan.size();
             if (!has_plan) {

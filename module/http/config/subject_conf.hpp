@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "module/http/config/directive.hpp"
 #include "module/http/nginx.hpp"
 #include "module/key/subject.hpp"
 #include "module/redis/protocol/log_throttle.hpp"
@@ -12,6 +13,7 @@ namespace tollgate::http {
 struct SubjectConf {
     ngx_http_complex_value_t id;
     ngx_http_complex_value_t* plan;  ///< nullptr: the default of each plan table
+    Position position;
     /// The lines about values that are no ids. Each worker has its own copy, as of all memory.
     mutable redis::LogThrottle malformed{std::chrono::minutes(1)};
 

@@ -17,4 +17,13 @@ void warn_of_auth_basic(ngx_conf_t* cf);
 /// `error_page` have no key to check.
 void warn_of_early_return(ngx_conf_t* cf);
 
+/// Warns of each `tollgate_subject` in a guarded place whose id or plan is made of what a client
+/// sends (`$http_NAME`, `$arg_NAME`, `$cookie_NAME`), and of each constant plan that no subject can
+/// have there.
+void warn_of_subjects(ngx_conf_t* cf);
+
+/// Warns of each guarded place that settles a cost by `$tollgate_response_usage` and does not read
+/// its responses.
+void warn_of_unread_usage(ngx_conf_t* cf);
+
 }  // namespace tollgate::http
