@@ -13,7 +13,7 @@ use Wait qw(wait_until);
 my $gateway = Gateway->start(
     plans  => 'plan free 1000r/d; plan steps 3r/2s 5r/d; plan equal 5r/2s 5r/d; plan one 1r/2s 1r/d; plan free2 unlimited; anonymous 9r/h;',
     files  => { page => "a page of some length\n", 'index.html' => "index\n" },
-    http   => 'tollgate_plans search { plan steps 4r/2s; plan equal 9r/d; plan free2 unlimited; plan free unlimited; plan one unlimited; }
+    http   => 'limit_req_zone $uri zone=limited:64k rate=1r/m; tollgate_plans search { plan steps 4r/2s; plan equal 9r/d; plan free2 unlimited; plan free unlimited; plan one unlimited; }
                tollgate_plans open { plan free 7r/d; }',
     server => <<'END',
         root %DIR%;
@@ -23,6 +23,8 @@ my $gateway = Gateway->start(
         location /code/      { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /slow/      { tollgate api; proxy_pass http://unix:%DIR%/deaf.sock; proxy_read_timeout 100ms; }
         location /denied/    { tollgate api; deny all; }
+        location /limited/429 { tollgate api; limit_req zone=limited; limit_req_status 429; try_files /page =404; }
+        location /limited/503 { tollgate api; limit_req zone=limited; try_files /page =404; }
         location /down/      { tollgate api; proxy_pass http://unix:%DIR%/none.sock; }
         location /ietf/      { tollgate api; tollgate_headers ietf; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /both/      { tollgate api; tollgate_headers both; proxy_pass http://unix:%DIR%/upstream.sock; }
@@ -77,6 +79,12 @@ subtest 'on every status' => sub {
     my $r = $gateway->request('POST', '/code/200', { Authorization => 'Bearer free' }, 'x' x 11);
     is(join(' ', $r->status, triple($r)), "413 9 7 $hour", 'too large a body: the address\'s budget');
     is(triple($gateway->get('/off/', 'free')), '- - -', 'no fields if tollgate is off');
+    for my $path ('/limited/429', '/limited/503') {
+        my @got = map { my $r = $gateway->get($path, 'free'); join ' ', $r->status, triple($r) } 1, 2;
+        my $own = ($path =~ /(\d+)/)[0];
+        is($got[0], '200 1000 ' . --$left . " $day", 'a request that limit_req lets pass');
+        is($got[1], "$own - - -", "$own of limit_req: it has no quota to show");
+    }
 };
 
 subtest 'on refusals of a ban, and while Redis is unreachable' => sub {

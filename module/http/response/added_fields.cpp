@@ -92,6 +92,12 @@ void add_challenge(ngx_http_request_t* r, const RequestContext& context) {
     r->headers_out.www_authenticate = add_field(r, "WWW-Authenticate", challenge_text(challenge));
 }
 
+/// Whether modules that limit requests refuse them with this status. `limit_req` does so before a
+/// key is checked: the fields of another limit would contradict it.
+bool is_status_of_limit(ngx_uint_t status) {
+    return status == NGX_HTTP_TOO_MANY_REQUESTS || status == NGX_HTTP_SERVICE_UNAVAILABLE;
+}
+
 void add_rate_limit_fields(ngx_http_request_t* r, const RequestContext* context) {
     const bool is_decided = context != nullptr && context->outcome().is_decided();
     const LocationConf& conf = is_decided ? context->conf() : LocationConf::of(r);
@@ -101,6 +107,9 @@ void add_rate_limit_fields(ngx_http_request_t* r, const RequestContext* context)
     }
     if (conf.headers != kNoHeaders) {
         drop_fields(r, is_rate_limit_field);
+    }
+    if (!is_decided && is_status_of_limit(r->headers_out.status)) {
+        return;
     }
     if (!is_decided ||
         (context->outcome().windows.empty() && !context->outcome().quotas && context->refuses())) {
