@@ -60,6 +60,7 @@ sub refused {
     my $response = send_held($gateway, $token)->response;
     is($response->status, 429, $name);
     is($response->json->{code}, 'too_many_in_flight', '… with its code');
+    like($response->json->{policy}, qr/^api:\w+-in-flight$/, '… and its policy');
     is($response->header('Retry-After'), 1, '… for a second');
     return $response;
 }

@@ -55,6 +55,8 @@ is $first->{agent}, qq(agent "x"\\\t\x01), 'what a client sent';
 is_deeply [@$first{qw(method uri status key_id plan cost limit remaining reset)}],
     ['GET', '/a?b="c"', '200', 'k1', 'free', '1', '2', '1', $midnight], 'the request and its quota';
 is_deeply [@{ $logged[4] }{qw(status key_id key_name plan)}], ['401', '', '', ''], 'nothing of a key that is not known';
+is_deeply [map { $logged[$_]{limited_by} } 0, 2, 3], ['', 'api:free-day', ''], 'what has limited a request';
+is_deeply [map { $logged[$_]{reason} } 0, 2, 4], ['', '', 'unknown'], 'why a key is not valid';
 cmp_ok $first->{seconds}, '<', 10, 'times are numbers';
 like $lines[0], qr/"msec":\d+\.\d{3},/, '… the end of the request in milliseconds';
 unlike join("\n", @lines), qr/secret|wrong/, 'no key is in it';

@@ -28,9 +28,16 @@ my $gateway = Gateway->start(
         location /cost/    { tollgate api; tollgate_cost 4; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /ssi/     { tollgate api; ssi on; default_type text/html; alias %DIR%/; }
         location /deny/    { tollgate deny; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /why/     { tollgate api; add_header X-Why $why always; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /why/dry/ { tollgate api; tollgate_dry_run on; add_header X-Why $why always; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /why/two/ { tollgate api second; add_header X-Why $why always; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /why/few/ { tollgate few; add_header X-Why $why always; proxy_pass http://unix:%DIR%/upstream.sock; }
 END
     http => <<'END',
         log_format fields '$uri|$tollgate_verdict|$tollgate_key_id|$tollgate_key_name|$tollgate_plan|$tollgate_limit|$tollgate_remaining|$tollgate_reset|$tollgate_cost|$before';
+        map "" $why { volatile; default "$tollgate_reason|$tollgate_invalid_key_id|$tollgate_key_id|$tollgate_limited_by"; }
+        tollgate_plans second redis=main { plan free 1r/d; plan spent 7r/d; }
+        tollgate_plans few redis=main { plan free 5r/h; anonymous 1r/15m; }
         tollgate_redis none { server unix:%DIR%/none.sock; }
         tollgate_plans deny redis=none { plan free 5r/h; }
 END
@@ -73,6 +80,57 @@ is(logged('/cost/', 'free'), "/cost/|granted|id-free|the \\x22free\\x22 one|free
 is($gateway->get('/up/', 'free')->body, 'id-free/free/994', 'at the upstream');
 $gateway->import_key("meta", id => "id-meta", plan => "all", meta => q({"tier":"gold"}));
 is($gateway->get('/ssi/by_name', 'meta')->body, 'verdict=granted key_id=id-meta meta_tier=gold plan=all nonsense=none', 'read by name, at run time');
+
+# The reason and the id of a key that is not valid, the id of a valid one, and the limit that has refused the request.
+sub why { my ($path, $key) = @_; return scalar $gateway->get($path, $key)->header('X-Why') }
+
+subtest 'why a key is not valid' => sub {
+    $gateway->import_key('past', id => 'id-past', plan => 'free', expires => int(time) - 1);
+    $gateway->import_key('past-and-off', id => 'id-both', plan => 'free', expires => int(time) - 1, state => 'disabled');
+    $gateway->import_key('off', id => 'id-off', plan => 'free', state => 'disabled');
+    $gateway->import_key('odd', id => 'id-odd', plan => 'free', expires => 'tomorrow');
+    for my $time ('looked up', 'known by the node') {
+        is(why('/why/', 'past'), 'expired|id-past||', "expired, $time");
+        is(why('/why/', 'off'), 'disabled|id-off||', "disabled, $time");
+        is(why('/why/', 'past-and-off'), 'disabled|id-both||', "both, $time");
+        is(why('/why/', 'nobody'), 'unknown|||', "unknown, $time");
+        is(why('/why/', 'odd'), 'unknown|||', "a record that cannot be read, $time");
+        is(why('/why/', $_), 'malformed|||', "malformed: $_") for 'two words', 'tg_' . 'a' x 38;
+    }
+    is(why('/why/'), '|||', 'no key');
+    is(why('/why/dry/', 'off'), 'disabled|id-off||', 'a dry run: the id is not that of a client who may pass');
+    my $known = sub { $gateway->get('/why/', 'known')->status };
+    $gateway->import_key('known', id => 'id-known', plan => 'free');
+    is($known->(), 200, 'a known key') for 1, 2;
+    $gateway->subscribed(1);
+    $gateway->change_key('known', state => 'disabled');
+    wait_until('the change', sub { $known->() == 401 });
+    is(why('/why/', 'known'), 'disabled|id-known||', 'a key that was valid');
+    my $body = $gateway->get('/why/', 'past')->json;
+    is(join(' ', map { "$_=$body->{$_}" } sort keys %$body), 'code=invalid_api_key message=The API key is not valid. status=401', 'the client is not told');
+    my $log = $gateway->nginx->error_log;
+    like($log, qr/invalid_api_key, key "id-past", plan "", reason "expired", client/, 'the error log: expired');
+    like($log, qr/invalid_api_key, key "id-off", plan "", reason "disabled"/, '... disabled');
+    like($log, qr/invalid_api_key, key "", plan "", reason "unknown"/, '... unknown');
+    unlike($log, qr/refuses.*(?:nobody|past-and-off|two words)/, '... and no key');
+};
+
+subtest 'the limit that has refused a request' => sub {
+    my $refusal = sub {
+        my ($path, $key) = @_;
+        my $r = $gateway->get($path, $key);
+        return join ' ', $r->status, ($r->header('X-Why') // '') =~ s/.*\|//r, ($r->status == 429 ? $r->json : {})->{policy} // '-';
+    };
+    is($refusal->('/why/', 'spent'), '429 api:spent-hour api:spent-hour', 'a window');
+    is($refusal->('/why/', 'banned'), '429  -', 'a ban has none');
+    is($refusal->('/why/two/', 'free'), '200  -', 'granted');
+    is($refusal->('/why/two/', 'free'), '429 second:second-free-day second:second-free-day', 'the second table');
+    is($refusal->('/why/two/', 'spent'), '429 api:api-spent-hour api:api-spent-hour', 'the first table');
+    is($refusal->('/why/few/', 'nobody'), '401  -', 'an address');
+    is($refusal->('/why/few/', 'nobody'), '429 few:anonymous-15-minutes few:anonymous-15-minutes', '... that has spent its budget');
+    is(why('/why/dry/', 'spent'), '||id-spent|api:spent-hour', 'a dry run');
+    like($gateway->nginx->error_log, qr/rate_limit_exceeded, key "id-free", plan "free", limited by "second:second-free-day", client/, 'the error log');
+};
 $gateway->nginx->stop;
 
 sub nginx_t { my ($http, %more) = @_; return Nginx->test_config(conf => "$http\nserver { listen unix:%DIR%/a.sock; }", %more) }

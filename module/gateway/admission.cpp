@@ -113,6 +113,7 @@ std::optional<Error> Admission::refusal_in(const TableSet& tables, std::string_v
 void Admission::go_on(Authenticator::Result result, ExactSteadyTime now) {
     switch (result) {
         case Authenticator::Result::kInvalid:
+            outcome_.invalid = authenticator_.invalid();
             refuse_key(kInvalidApiKey);
             break;
         case Authenticator::Result::kLookup: {
@@ -357,6 +358,8 @@ void Admission::refuse_in_flight() {
     outcome_.quotas = quota_.quotas();
     outcome_.windows = std::move(shown.windows);
     outcome_.now = shown.now;
+    const TableQuota& full = places_->next();
+    outcome_.in_flight = {.table = full.table, .policy = full.in_flight_policy};
     refuse_limited(Verdict::kLimited, kTooManyInFlight, kRetryInFlight);
 }
 

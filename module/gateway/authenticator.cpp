@@ -26,6 +26,12 @@ bool is_valid_at(const KeyRecord& record, Instant now) {
     return record.is_valid_at(std::chrono::floor<std::chrono::seconds>(now));
 }
 
+/// What is wrong with a key that is not valid, and has this record if it `exists`.
+InvalidKey fault_of(bool exists, const KeyRecord& record, Instant now) {
+    return exists ? invalid_key(record, std::chrono::floor<std::chrono::seconds>(now))
+                  : InvalidKey{.fault = KeyFault::kUnknown};
+}
+
 }  // namespace
 
 Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTime now,
@@ -57,6 +63,7 @@ Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTim
     }
     // A known token is well-formed.
     if (!is_b64token(token)) {
+        invalid_.fault = KeyFault::kMalformed;
         return Result::kInvalid;
     }
     key_ = {engine().settings().name_hash, sha256(token)};
@@ -67,7 +74,11 @@ Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTim
     }
     // A wrong checksum saves Redis the look-up. A cached key was checked before.
     const bool is_made_up = result == Result::kLookup && !record && !has_valid_checksum(token);
-    return is_made_up ? Result::kInvalid : result;
+    if (is_made_up) {
+        invalid_.fault = KeyFault::kMalformed;
+        return Result::kInvalid;
+    }
+    return result;
 }
 
 Authenticator::Record Authenticator::find(const Subject& subject, ExactSteadyTime now) {
@@ -103,6 +114,8 @@ Authenticator::Result Authenticator::use(const redis::Lookup& lookup, Record& re
                   is_valid_at(lookup.record, engine().clock().wall());
     if (!is_trusted_) {
         record = nullptr;
+        invalid_ = fault_of(lookup.outcome == redis::Lookup::Outcome::kFound, lookup.record,
+                            engine().clock().wall());
         return Result::kInvalid;
     }
     record = std::make_shared<const KeyRecord>(lookup.record);
@@ -215,6 +228,7 @@ Authenticator::Result Authenticator::find_in_zone(Record& record) {
             .add();
     }
     if (!found.exists || !is_valid_at(found.record, engine().clock().wall())) {
+        invalid_ = fault_of(found.exists, found.record, engine().clock().wall());
         return is_fresh ? Result::kInvalid : Result::kLookup;
     }
     record = std::allocate_shared<const KeyRecord>(SpareAllocator<KeyRecord, 1>(),

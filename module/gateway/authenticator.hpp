@@ -8,6 +8,7 @@
 #include "module/gateway/key_uses.hpp"
 #include "module/gateway/known_keys.hpp"
 #include "module/gateway/table_set.hpp"
+#include "module/key/invalid_key.hpp"
 #include "module/key/subject.hpp"
 #include "module/store/key_cache.hpp"
 
@@ -36,6 +37,8 @@ class Authenticator {
     /// Takes the result of the look-up. Never returns kLookup. Throws std::bad_alloc.
     Result use(const redis::Lookup& lookup, Record& record);
 
+    /// What is wrong with the key, after kInvalid.
+    const InvalidKey& invalid() const { return invalid_; }
     const KeyCache::Key& key() const { return key_; }
     /// Of the record's id.
     const IdHash& id() const { return id_; }
@@ -81,6 +84,7 @@ class Authenticator {
     TableSet& tables_;
     KeyCache::Key key_{};
     IdHash id_{};
+    InvalidKey invalid_;
     /// When the record was looked up, if it was known before the request, or was made.
     SteadyTime checked_{};
     KnownKey* known_ = nullptr;

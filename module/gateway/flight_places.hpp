@@ -36,6 +36,8 @@ class FlightPlaces {
     FlightAnswer enter(FlightWaiter& waiter);
     /// The waiter got a place: the request has it.
     void entered() noexcept { ++next_; }
+    /// The table whose place the request takes next; after kFull: the one that has refused it.
+    const TableQuota& next() const { return (*quotas_)[next_]; }
     /// Takes them while Redis is unreachable: see Flights::enter_alone. Throws std::bad_alloc.
     FlightAnswer enter_alone(bool without_limit);
     /// Gives all places back.

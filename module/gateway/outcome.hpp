@@ -3,8 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "module/key/invalid_key.hpp"
 #include "module/key/key_record.hpp"
 #include "module/quota/table_quota.hpp"
 #include "module/quota/window.hpp"
@@ -12,6 +15,18 @@
 #include "module/report/verdict.hpp"
 
 namespace tollgate::gateway {
+
+/// A limit that has refused a request. Lives as long as the outcome.
+struct Limiter {
+    std::string_view table{};   ///< empty: none
+    std::string_view policy{};  ///< its name in `RateLimit-Policy`: `free-minute`
+
+    /// The value of `$tollgate_limited_by`: `api:free-minute`; empty for none. Throws
+    /// std::bad_alloc.
+    std::string text() const {
+        return table.empty() ? std::string() : std::string(table).append(":").append(policy);
+    }
+};
 
 /// The decision about a request. Headers, variables, statistics and endpoints read it; none of them
 /// computes it again.
@@ -32,6 +47,8 @@ struct Outcome {
     /// its cost is settled, the units that it has used.
     std::optional<std::int64_t> cost;
     WindowCounts counting{};  ///< see Decision; empty when the cost is settled
+    InvalidKey invalid{};     ///< the key, if it was sent and is not valid
+    Limiter in_flight{};      ///< the limit of requests in flight that has refused the request
 
     /// The record of the key; an empty one if it is not authenticated.
     const KeyRecord& key() const {
@@ -45,6 +62,15 @@ struct Outcome {
     }
     /// The binding window: see binding_window; nullptr for none.
     const WindowState* binding() const { return binding_window(windows); }
+    /// The limit that has refused the request; none if no limit has, and for a ban. If several
+    /// windows have, the one that resets last.
+    Limiter limiter() const {
+        if (verdict != Verdict::kLimited || !in_flight.table.empty()) {
+            return in_flight;
+        }
+        const WindowState* window = binding();
+        return window == nullptr ? Limiter{} : Limiter{window->table, window->policy};
+    }
 };
 
 }  // namespace tollgate::gateway

@@ -60,6 +60,7 @@ WindowStates TableSet::charge_address(AddressBytes address, std::int64_t cost, I
         engine_.shared_budgets().note(*budget_, owner.address);
     }
     for (std::size_t i = 0; i < windows.size(); ++i) {
+        windows[i].table = budget_->name;
         windows[i].policy = budget_->anonymous_policies[i];
     }
     return windows;

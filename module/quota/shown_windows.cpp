@@ -98,6 +98,7 @@ void add_windows(WindowStates& windows, const QuotaState& state, const TableQuot
                            .remaining = rest,
                            .reset = reset,
                            .exhausted = exhausted,
+                           .table = quota.table,
                            .policy = quota.policies[i],
                            .unit = quota.unit,
                            .retry = returns ? state.returns_until : Instant{}});
@@ -153,6 +154,7 @@ WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quota
             }
             if (rate.is_bucket()) {
                 WindowState& state = windows.emplace_back(bucket_state(count, rate, now, cost));
+                state.table = quota.table;
                 state.policy = quota.policies[i];
                 state.unit = quota.unit;
                 continue;
@@ -164,6 +166,7 @@ WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quota
                                .reset = quota.sliding && rest == 0
                                             ? room_at(count, rate, std::max<std::int64_t>(cost, 1))
                                             : window_end(count.number, rate.period),
+                               .table = quota.table,
                                .policy = quota.policies[i],
                                .unit = quota.unit});
         }

@@ -115,6 +115,7 @@ struct WindowState {
     ExactInstant reset;      ///< when the window resets, or the bucket is full; if it slides or is
                              ///< a bucket, and is exhausted: when it grants again
     bool exhausted = false;  ///< this window refused the request
+    std::string_view table{};   ///< the name of its plan table; lives as long as its quota
     std::string_view policy{};  ///< its name in `RateLimit`: `free-minute`; lives as long as its
                                 ///< quota
     std::string_view unit{};    ///< see PlanTable::unit; empty: requests

@@ -42,6 +42,19 @@ constexpr std::array<std::pair<int, Error>, 27> kStatusErrors{{
     {511, {"network_authentication_required", "Network Authentication Required"}},
 }};
 
+std::string write_body(const Error& error, int status, std::string_view policy) {
+    JsonWriter json;
+    json.object([&] {
+        json.member("code", error.code);
+        json.member("message", error.message);
+        json.member("status", status);
+        if (!policy.empty()) {
+            json.member("policy", policy);
+        }
+    });
+    return std::move(json).take();
+}
+
 }  // namespace
 
 Error error_of_status(int status) {
@@ -53,15 +66,13 @@ const std::string& error_body(const Error& error, int status) {
     static std::map<std::tuple<int, std::string_view, std::string_view>, std::string> bodies;
     std::string& body = bodies[{status, error.code, error.message}];
     if (body.empty()) {
-        JsonWriter json;
-        json.object([&] {
-            json.member("code", error.code);
-            json.member("message", error.message);
-            json.member("status", status);
-        });
-        body = std::move(json).take();
+        body = write_body(error, status, {});
     }
     return body;
+}
+
+std::string error_body(const Error& error, int status, std::string_view policy) {
+    return write_body(error, status, policy);
 }
 
 }  // namespace tollgate

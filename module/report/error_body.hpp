@@ -47,4 +47,7 @@ Error error_of_status(int status);
 /// live as long. Not thread-safe.
 const std::string& error_body(const Error& error, int status);
 
+/// The same with a member `policy`, for a request that a limit has refused. Not kept.
+std::string error_body(const Error& error, int status, std::string_view policy);
+
 }  // namespace tollgate

@@ -161,13 +161,26 @@ void RequestContext::log_refusal() noexcept {
         return;
     }
     ngx_str_t code = borrow(outcome().error.code);
-    ngx_str_t id = borrow(outcome().key().id);
+    const InvalidKey& invalid = outcome().invalid;
+    ngx_str_t id = borrow(invalid.id.empty() ? outcome().key().id : invalid.id);
     ngx_str_t plan = borrow(admission_.plan());
-    ngx_str_t group = borrow(outcome().key().group);
+    std::string more;
+    // If memory is short, the line ends earlier.
+    guarded(r_->connection->log, false, [&] {
+        const auto add = [&](std::string_view name, std::string_view value) {
+            if (!value.empty()) {
+                more.append(", ").append(name).append(" \"").append(value).append("\"");
+            }
+        };
+        add("group", outcome().key().group);
+        add("reason", name_of(invalid.fault));
+        add("limited by", outcome().limiter().text());
+        return true;
+    });
+    ngx_str_t rest = borrow(more);
     ngx_log_error(conf_.log_level, r_->connection->log, 0,
-                  "tollgate refuses the request%s: %V, key \"%V\", plan \"%V\"%s%V%s",
-                  conf_.dry_run != 0 ? ", dry run" : "", &code, &id, &plan,
-                  group.len != 0 ? ", group \"" : "", &group, group.len != 0 ? "\"" : "");
+                  "tollgate refuses the request%s: %V, key \"%V\", plan \"%V\"%V",
+                  conf_.dry_run != 0 ? ", dry run" : "", &code, &id, &plan, &rest);
 }
 
 }  // namespace tollgate::http

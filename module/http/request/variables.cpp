@@ -37,7 +37,7 @@ struct Variable {
     Value (*read)(const RequestContext&);
 };
 
-constexpr std::array<Variable, 10> kVariables{{
+constexpr std::array<Variable, 13> kVariables{{
     {"tollgate_key_id", [](const RequestContext& c) { return unless_empty(c.outcome().key().id); }},
     {"tollgate_key_name",
      [](const RequestContext& c) { return unless_empty(c.outcome().key().name); }},
@@ -49,6 +49,14 @@ constexpr std::array<Variable, 10> kVariables{{
      [](const RequestContext& c) { return unless_empty(std::string(c.key_from())); }},
     {"tollgate_verdict",
      [](const RequestContext& c) { return Value(name_of(c.outcome().verdict)); }},
+    {"tollgate_reason",
+     [](const RequestContext& c) {
+         return unless_empty(std::string(name_of(c.outcome().invalid.fault)));
+     }},
+    {"tollgate_invalid_key_id",
+     [](const RequestContext& c) { return unless_empty(c.outcome().invalid.id); }},
+    {"tollgate_limited_by",
+     [](const RequestContext& c) { return unless_empty(c.outcome().limiter().text()); }},
     {"tollgate_cost",
      [](const RequestContext& c) {
          return c.outcome().cost ? Value(std::to_string(*c.outcome().cost)) : Value();

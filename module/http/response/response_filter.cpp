@@ -41,7 +41,11 @@ void replace_error_page(ngx_http_request_t* r) {
     // The status differs from that of the refusal if nginx did not find the page of `error_page`.
     const bool is_own = refused && context->outcome().status == status;
     const Error error = is_own ? context->outcome().error : error_of_status(status);
-    auto* body = make_pooled<nginx::ReplacementBody>(r->pool, error_body(error, status));
+    const auto policy = is_own ? context->outcome().limiter().text() : std::string();
+    const std::string_view text = policy.empty()
+                                      ? std::string_view(error_body(error, status))
+                                      : view(copy(r->pool, error_body(error, status, policy)));
+    auto* body = make_pooled<nginx::ReplacementBody>(r->pool, text);
     ngx_http_set_ctx(r, body, ngx_http_tollgate_filter_module);
     nginx::describe_body(r, "application/json", body->size());
 }

@@ -13,6 +13,11 @@ TEST(ErrorBody, HasCodeMessageAndStatusInThisOrder) {
               R"({"code":"a_code","message":"A message.","status":429})");
 }
 
+TEST(ErrorBody, NamesThePolicyThatHasRefusedTheRequest) {
+    EXPECT_EQ(error_body({"a_code", "A message."}, 429, "api:free-day"),
+              R"({"code":"a_code","message":"A message.","status":429,"policy":"api:free-day"})");
+}
+
 TEST(ErrorBody, IsJsonWhateverTheMessage) {
     const auto body =
         nlohmann::json::parse(error_body({"c", std::string_view("\"\\\r\n\0\xff", 6)}, 400));
