@@ -11,7 +11,9 @@ use JSON::PP ();
 use Nginx;
 use Sqlite;
 use Test::More;
+use Time::Piece;
 
+umask 0;
 my $nginx = Nginx->start(workers => 2, conf => <<'END');
     client_max_body_size 100k;
     server {
@@ -181,10 +183,13 @@ subtest 'a body in single bytes, a pipelined body and an incomplete body' => sub
 };
 
 subtest 'getting' => sub {
+    open my $changelog, '<', "$FindBin::Bin/../conf/debian/changelog" or die $!;
+    my ($day) = map { /^ -- .*>  \w+, (.*) \+0000$/ ? $1 : () } reverse <$changelog>;
+    my $first_release = do { my $time = Time::Piece->strptime($day, '%d %b %Y %H:%M:%S')->epoch; $time - $time % 86400 };
     for my $id (1, 999_999, 'abc', '1x', '9223372036854775808', '%20') {
         my $r = http_get($nginx, "/v1/pets/$id");
         is($r->status, $id eq '1' ? 200 : 404, "pet $id");
-        like($r->header('deprecation'), qr/^\@\d+$/, 'Deprecation is a date of RFC 9651');
+        is($r->header('deprecation'), "\@$first_release", 'Deprecation is the day of the first release, as a date of RFC 9651');
         is($r->header('sunset'), 'Thu, 05 Dec 2030 00:00:00 GMT');
         is($r->header('link'), '<../pets>; rel="successor-version"');
         is(resolve("/v1/pets/$id", '../pets'), '/v1/pets');
@@ -220,6 +225,34 @@ subtest 'listing' => sub {
     is_error(http_get($nginx, '/v1/pets?status=lost'), 400, 'invalid_parameter', qr/"status" must be one of/);
     is_error(http_get($nginx, '/v1/pets?after=x'), 400, 'invalid_parameter', qr/"after"/);
     is_error(http_get($nginx, '/v1/pets?limit=1&limit=2'), 400, 'invalid_parameter', qr/more than once/);
+};
+
+subtest 'pages of long names' => sub {
+    # 20 names of 400 KiB would make a page of 8 MB.
+    my ($last) = map { $_->{id} } http_get($nginx, '/v1/pets?limit=1&after=0')->json->[-1];
+    my @names = map { chr(ord('a') + $_) x 400_000 } 0 .. 6;
+    my @added = map { post(qq({"name":"$_","categoryId":1,"status":"pending"}), '/vast/pets')->json->{id} } @names;
+    my ($path, @ids, @sizes) = '/v1/pets?limit=20&after=' . ($added[0] - 1);
+    while (defined $path) {
+        my $r = http_get($nginx, $path);
+        push @ids, map { $_->{id} } @{ $r->json };
+        push @sizes, length $r->body;
+        my $next = link_of($r);
+        $path = $next ? resolve($path, $next) : undef;
+    }
+    is_deeply(\@ids, \@added, 'every pet once, in ascending order');
+    is_deeply([map { int($_ / 400_000) } @sizes], [3, 3, 1], 'a page of more than 1 MiB gets no more pets') or diag("@sizes");
+    is(http_get($nginx, "/v1/pets/$added[0]")->json->{name}, $names[0], 'one of them');
+    Sqlite->open($nginx->dir . '/pets.db')->run("DELETE FROM pets WHERE id >= $added[0]");
+};
+
+subtest 'the files' => sub {
+    for my $name (map { ("pets.db$_", "root.db$_", "staging.db$_") } '', '-wal', '-shm') {
+        my $path = $nginx->dir . "/$name";
+        next if !-e $path;
+        is(sprintf('%04o', (stat $path)[2] & 07777), '0640', "$name: only the owner and the group can read it");
+    }
+    ok(-e $nginx->dir . "/pets.db$_", "pets.db$_ is among them") for '', '-wal', '-shm';
 };
 
 subtest 'orders' => sub {

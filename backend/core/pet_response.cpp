@@ -13,15 +13,18 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// The service's description has a date of removal, but none of deprecation. The backend takes
-// 2025-12-05T00:00:00Z, five years before the removal.
+// The service's description has a date of removal, but none of deprecation, which RFC 9745
+// requires. The backend takes the day of the first release, which marks the operation as
+// deprecated: 2026-11-21T00:00:00Z in conf/debian/changelog.
 constexpr std::array<ConstantField, 3> kFieldsOfDeprecation{{
-    {"Deprecation", "@1764892800"},
+    {"Deprecation", "@1795219200"},
     {"Sunset", "Thu, 05 Dec 2030 00:00:00 GMT"},
     {"Link", R"(<../pets>; rel="successor-version")"},
 }};
 
 constexpr std::size_t kUsualPetSize = 80;  ///< bytes in JSON
+
+constexpr std::size_t kFullPage = 1U << 20U;  ///< a longer page gets no more pets; in bytes
 
 constexpr std::string_view kRetryAfterSeconds = "5";
 
@@ -131,18 +134,22 @@ PetPage::PetPage(const PetQuery& query) : query_(query) {
     body_.reserve(static_cast<std::size_t>(query.limit) * kUsualPetSize);
 }
 
-void PetPage::add(const Pet& pet) {
-    if (count_++ < query_.limit) {
-        body_ += body_.size() == 1 ? "" : ",";
-        append_pet(body_, pet);
-        last_id_ = pet.id;
+bool PetPage::add(const Pet& pet) {
+    if (count_ == query_.limit || body_.size() > kFullPage) {
+        has_next_ = true;
+        return false;
     }
+    ++count_;
+    body_ += body_.size() == 1 ? "" : ",";
+    append_pet(body_, pet);
+    last_id_ = pet.id;
+    return true;
 }
 
 Response PetPage::response() && {
     Response response{.status = 200, .body = std::move(body_), .fields = {}, .constant_fields = {}};
     response.body += ']';
-    if (count_ > query_.limit) {
+    if (has_next_) {
         std::string link = "<?limit=" + std::to_string(query_.limit);
         if (query_.status) {
             link += "&status=";

@@ -45,14 +45,15 @@ Response pet_found(const Pet& pet);
 Response pet_not_found();
 
 /// Builds the response to `GET pets`: 200 and an array of pets. If there are more pets, a Link
-/// refers to the next page (RFC 8288).
+/// refers to the next page (RFC 8288). A page ends early with the pet that makes it longer than 1
+/// MiB, so that a client that asks for 100 pets with long names does not take 100 MiB of a worker.
 class PetPage {
   public:
     explicit PetPage(const PetQuery& query);
 
-    /// Adds the next pet, in ascending order of ids. A pet beyond the limit is not in the page: it
-    /// shows that there is a next page.
-    void add(const Pet& pet);
+    /// Adds the next pet, in ascending order of ids. Returns false if the page was full: the pet is
+    /// not in the page then, and shows that there is a next one.
+    bool add(const Pet& pet);
 
     /// The response. The page must not be used afterwards.
     Response response() &&;
@@ -61,6 +62,7 @@ class PetPage {
     PetQuery query_;
     std::string body_ = "[";
     int count_ = 0;
+    bool has_next_ = false;
     std::int64_t last_id_ = 0;
 };
 

@@ -13,16 +13,17 @@ constexpr ngx_msec_t kHoldTime = 60000;
 /// The maximum of ngx_http_request_t.blocked, a bit field. Each subrequest that waits counts.
 constexpr unsigned kMaxBlocked = 255;
 
-ngx_int_t send_result(ngx_http_request_t* r, const std::optional<Response>& response) noexcept {
-    return guarded<ngx_int_t>(
-        r->connection->log, NGX_HTTP_INTERNAL_SERVER_ERROR, [&]() -> ngx_int_t {
-            return response ? send_response(r, *response) : NGX_HTTP_INTERNAL_SERVER_ERROR;
-        });
+ngx_int_t send_result(ngx_http_request_t* r, std::optional<Response>& response) noexcept {
+    return guarded<ngx_int_t>(r->connection->log, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                              [&]() -> ngx_int_t {
+                                  return response ? send_response(r, std::move(*response))
+                                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+                              });
 }
 
 /// Resumes a request as ngx_http_copy_thread_event_handler() does. If nginx has terminated the
 /// request meanwhile, it has set another write event handler, which frees the request.
-void resume(ngx_http_request_t* r, const std::optional<Response>& response) {
+void resume(ngx_http_request_t* r, std::optional<Response>& response) {
     ngx_connection_t* const c = r->connection;
     ngx_http_set_log_request(c->log, r);
     r->main->blocked--;

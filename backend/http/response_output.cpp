@@ -1,5 +1,8 @@
 #include "backend/http/response_output.hpp"
 
+#include <string>
+#include <utility>
+
 #include "backend/core/pet_response.hpp"
 #include "backend/http/petstore_conf.hpp"
 #include "module/nginx/response.hpp"
@@ -41,6 +44,13 @@ void replace_error_page(ngx_http_request_t* r) {
     tollgate::nginx::describe_body(r, "application/json", body->size());
 }
 
+/// A body that lives as long as the pool. A short one is copied into a block of the pool.
+std::string_view keep(ngx_pool_t* pool, std::string&& body) {
+    return body.size() < NGX_MAX_ALLOC_FROM_POOL
+               ? view(copy(pool, body))
+               : std::string_view(*make_pooled<std::string>(pool, std::move(body)));
+}
+
 ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
     const bool is_ready = guarded(r->connection->log, false, [&] {
         if (is_builtin_error_page(r) && is_for_petstore(r)) {
@@ -59,7 +69,7 @@ ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) noexcept {
 
 }  // namespace
 
-ngx_int_t send_response(ngx_http_request_t* r, const Response& response) {
+ngx_int_t send_response(ngx_http_request_t* r, Response&& response) {
     r->expect_tested = 1;
     if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
         return rc;
@@ -72,7 +82,8 @@ ngx_int_t send_response(ngx_http_request_t* r, const Response& response) {
     for (const ConstantField& field : response.constant_fields) {
         tollgate::nginx::add_literal_field(r, field.name, field.value);
     }
-    return tollgate::nginx::send_body(r, "application/json", view(copy(r->pool, response.body)),
+    return tollgate::nginx::send_body(r, "application/json",
+                                      keep(r->pool, std::move(response.body)),
                                       static_cast<ngx_uint_t>(response.status));
 }
 

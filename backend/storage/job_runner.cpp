@@ -49,7 +49,7 @@ struct RunOperation {
     }
     std::optional<Response> operator()(const ListPets& operation) const {
         PetPage page(operation.query);
-        database.list(operation.query, [&page](const Pet& pet) { page.add(pet); });
+        database.list(operation.query, [&page](const Pet& pet) { return page.add(pet); });
         return std::move(page).response();
     }
     std::optional<Response> operator()(ListOrders& operation) const {
@@ -85,9 +85,7 @@ struct RunShortOperation {
         std::size_t size = 0;
         database.list(operation.query, [&](const Pet& pet) {
             size += pet.name.size();
-            if (size <= kReadSize) {
-                page.add(pet);
-            }
+            return size <= kReadSize && page.add(pet);
         });
         return size > kReadSize ? std::nullopt : std::optional(std::move(page).response());
     }

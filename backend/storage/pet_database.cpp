@@ -147,7 +147,7 @@ bool PetDatabase::find(std::int64_t id, const std::function<void(const Pet&)>& f
     return true;
 }
 
-void PetDatabase::list(const PetQuery& query, const std::function<void(const Pet&)>& each) {
+void PetDatabase::list(const PetQuery& query, const std::function<bool(const Pet&)>& each) {
     Statement& statement = query.status ? list_status_ : list_;
     const Run run(&statement);
     statement.bind(1, query.after);
@@ -155,8 +155,7 @@ void PetDatabase::list(const PetQuery& query, const std::function<void(const Pet
     if (query.status) {
         statement.bind(3, to_string(*query.status));
     }
-    while (statement.step()) {
-        each(read_row(statement));
+    while (statement.step() && each(read_row(statement))) {
     }
 }
 

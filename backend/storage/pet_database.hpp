@@ -50,9 +50,10 @@ class PetDatabase {
     /// valid during the call.
     bool find(std::int64_t id, const std::function<void(const Pet&)>& found);
 
-    /// Calls `each` with the pets of a query, in ascending order of ids. If there are more than the
-    /// limit, it also gets the first of the next page. A pet is valid during its call.
-    void list(const PetQuery& query, const std::function<void(const Pet&)>& each);
+    /// Calls `each` with the pets of a query, in ascending order of ids, until it returns false. If
+    /// there are more than the limit, it also gets the first of the next page. A pet is valid
+    /// during its call.
+    void list(const PetQuery& query, const std::function<bool(const Pet&)>& each);
 
     /// Calls `each` with the JSON documents of the orders, in ascending order of ids, beginning
     /// with `from`. Stops after about 64 KiB, and returns the next id; nothing after the last

@@ -1,5 +1,7 @@
 #include "backend/storage/sqlite.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <thread>
@@ -39,10 +41,20 @@ ErrorKind kind_of(int code, int system_error) {
     }
 }
 
+/// Creates the file if there is none, for its owner and group only: SQLite would let everybody read
+/// it, as far as the umask allows, and gives the mode of the file to `-wal` and `-shm`. An error is
+/// left to SQLite. mknod() opens no descriptor: closing one would drop the POSIX locks that another
+/// connection of this process has on the file.
+void create_file(const std::string& path) {
+    constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP;
+    static_cast<void>(mknod(path.c_str(), S_IFREG | kMode, 0));
+}
+
 }  // namespace
 
 Connection::Connection(const std::string& path)
     : path_(path), state_(std::make_unique<State>(State{kBusyTimeout, {}, 0})) {
+    create_file(path);
     sqlite3* handle = nullptr;
     constexpr int kFlags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
