@@ -78,7 +78,8 @@ subtest 'the bill of materials' => sub {
         is($found->{version}, field($package, 'Version'), "$package: the version");
         is($found->{hashes}[0]{content}, Digest::SHA->new(256)->addfile($package{$package})->hexdigest, '... the digest');
     }
-    my %libraries = ($names[0] => ['nginx', 'libhiredis', 'libyajl2', 'libjs-chart.js'], $names[1] => ['nginx', 'libsqlite3', 'nlohmann-json3'], $names[2] => ['libcli11', 'libcurl']);
+    my %libraries = ($names[0] => ['nginx', 'nginx-dev', 'libhiredis', 'libyajl2', 'libjs-chart.js', 'nlohmann-json3'],
+        $names[1] => ['nginx', 'nginx-dev', 'libsqlite3', 'nlohmann-json3'], $names[2] => ['libcli11', 'libcurl', 'nlohmann-json3']);
     for my $package (sort keys %libraries) {
         for my $library (@{ $libraries{$package} }) {
             ok((grep { /^\Q$library\E/ } @{ $needs{$package} }), "$package contains or needs $library");
@@ -86,6 +87,8 @@ subtest 'the bill of materials' => sub {
     }
     is_deeply([grep { $component{$_}{purl} !~ m{^pkg:deb/debian/[\w.+-]+\@[\w.%~+-]+\?arch=\w+&distro=debian-\d+} } sort keys %component], [],
         'each component has a package URL');
+    is_deeply([grep { slurp('conf/debian/copyright') !~ /package \Q$_\E\b/ } qw(libcli11-dev libjs-chart.js nginx-dev nlohmann-json3-dev)], [],
+        'the licences of those that have no library are in copyright');
 };
 
 subtest 'the control fields' => sub {
@@ -109,7 +112,7 @@ subtest 'the control fields' => sub {
 subtest 'the contents' => sub {
     my $mod = sub { ("/usr/lib/nginx/modules/ngx_http_$_[0]_module.so", "/usr/share/nginx/modules-available/mod-http-$_[0].conf") };
     my %wanted = (
-        $names[0] => [$mod->('tollgate'), map { "/usr/share/doc/$name/$_" }
+        $names[0] => [$mod->('tollgate'), '/etc/nginx/snippets/tollgate-log-json.conf', map { "/usr/share/doc/$name/$_" }
             qw(README.md module/README.md backend/README.md examples/tollgate-http.conf)],
         $names[1] => [$mod->('petstore'), map { "/usr/share/doc/$names[1]/$_" } qw(README.md examples/openapi.json)],
         $names[2] => ['/etc/tollgate/tollgate.conf', '/usr/lib/systemd/system/tollgate-notify.service', map { "/usr/share/$_" }
@@ -295,9 +298,9 @@ END
     isnt(($root->run('nginx -t'))[0], 0, 'nginx rejects the configuration');
     $sh->("dpkg --install /tmp/$names[1].deb", 'installed again');
     $sh->('nginx -t', '… the configuration is valid');
-    $root->write('/etc/nginx/conf.d/log.conf', "log_format verdict '\$remote_addr \${tollgate_verdict}';\n");
+    $root->write('/etc/nginx/conf.d/log.conf', "log_format verdict '\$remote_addr \${tollgate_verdict}';\ninclude snippets/tollgate-log-json.conf;\n");
     $text = $sh->("dpkg --remove $name", 'the gateway is removed while a location and a log use it');
-    is_deeply($told->($text, $name), ['/etc/nginx/conf.d/guarded.conf', '/etc/nginx/conf.d/log.conf', $include], '… the files are named');
+    is_deeply($told->($text, $name), ['/etc/nginx/conf.d/guarded.conf', '/etc/nginx/conf.d/log.conf', '/etc/nginx/snippets/tollgate-log-json.conf', $include], '… the files are named');
     $sh->("dpkg --install /tmp/$name.deb", 'installed again');
     $sh->('rm /etc/nginx/conf.d/guarded.conf /etc/nginx/conf.d/log.conf /etc/nginx/conf.d/comment.conf /etc/nginx/unread.conf');
     $sh->("dpkg --purge $names[1]");

@@ -12,5 +12,6 @@ foreach(package IN LISTS CPACK_PACKAGE_FILES)
     execute_process(COMMAND ar rcSD ${package} ${names} WORKING_DIRECTORY ${parts} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
 
-execute_process(COMMAND perl ${CMAKE_CURRENT_LIST_DIR}/sbom ${CPACK_SOURCE_DATE} ${CPACK_PACKAGE_FILES}
+execute_process(COMMAND perl ${CMAKE_CURRENT_LIST_DIR}/sbom ${CPACK_SOURCE_DATE} ${CPACK_TOLLGATE_BUILD}
+                        ${CPACK_PACKAGE_FILES}
                 OUTPUT_FILE ${CPACK_PACKAGE_DIRECTORY}/tollgate.cdx.json COMMAND_ERROR_IS_FATAL ANY)

@@ -44,6 +44,9 @@ install_debian_documents(command)
 # nginx's modules are in lib, not in a folder of the architecture.
 install(TARGETS ngx_http_tollgate_module LIBRARY DESTINATION lib/nginx/modules COMPONENT gateway)
 install(FILES ${DEBIAN_FILES}/mod-http-tollgate.conf DESTINATION share/nginx/modules-available COMPONENT gateway)
+# Not an example: documents may be left out of an installation (path-exclude of dpkg), and nginx would not start.
+install(FILES ${CMAKE_SOURCE_DIR}/conf/log-json.conf DESTINATION /etc/nginx/snippets RENAME tollgate-log-json.conf
+        COMPONENT gateway)
 install(TARGETS ngx_http_petstore_module LIBRARY DESTINATION lib/nginx/modules COMPONENT petstore)
 install(FILES ${DEBIAN_FILES}/mod-http-petstore.conf DESTINATION share/nginx/modules-available COMPONENT petstore)
 
@@ -119,6 +122,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${DEBIAN_FILES}/before_packing.cmake)
 set(CPACK_POST_BUILD_SCRIPTS ${DEBIAN_FILES}/after_packing.cmake)
 execute_process(COMMAND dpkg-parsechangelog -l ${DEBIAN_FILES}/changelog -S Timestamp
                 OUTPUT_VARIABLE CPACK_SOURCE_DATE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+set(CPACK_TOLLGATE_BUILD ${CMAKE_BINARY_DIR})
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_PACKAGE_NAME tollgate)
 set(CPACK_PACKAGE_VENDOR "The Tollgate authors")
@@ -151,7 +155,7 @@ set(CPACK_DEBIAN_GATEWAY_PACKAGE_DEPENDS ${NGINX_ABI})
 set(CPACK_DEBIAN_GATEWAY_PACKAGE_RECOMMENDS "nginx, ${COMMAND_PACKAGE}")
 set(CPACK_DEBIAN_GATEWAY_PACKAGE_SUGGESTS redis-server)
 set(CPACK_DEBIAN_GATEWAY_PACKAGE_CONTROL_EXTRA
-    ${gateway_scripts}/postinst ${gateway_scripts}/prerm ${gateway_scripts}/postrm)
+    ${DEBIAN_FILES}/gateway/conffiles ${gateway_scripts}/postinst ${gateway_scripts}/prerm ${gateway_scripts}/postrm)
 set(CPACK_DEBIAN_GATEWAY_DESCRIPTION
 "API keys, plans and quotas for nginx
 Turns nginx into an API gateway: it authenticates API keys sent as bearer
