@@ -33,7 +33,7 @@ my $dir = File::Temp->newdir('dockerfile-XXXXXX', TMPDIR => 1);
 my $made = `cpack -G DEB --config '@{[abs_path($ENV{TOLLGATE_BUILD} // 'build')]}/CPackConfig.cmake' -B '$dir' 2>&1`;
 is($?, 0, 'the packages are made') or diag($made);
 
-my ($command, $stop);
+my ($command, $stop, $health);
 for my $step (@{ $stages[1] }) {
     my ($instruction, $argument) = @$step;
     if ($instruction eq 'COPY') {
@@ -42,6 +42,8 @@ for my $step (@{ $stages[1] }) {
     } elsif ($instruction eq 'RUN') {
         my ($exit, $output) = $root->run($argument);
         is($exit, 0, $argument) or diag($output);
+    } elsif ($instruction eq 'HEALTHCHECK') {
+        $health = join ' ', map { "'$_'" } ($argument =~ / CMD (.*)/)[0] =~ /"([^"]*)"/g;
     } elsif ($instruction eq 'STOPSIGNAL') {
         $stop = $argument =~ s/^SIG//r;
     } elsif ($instruction eq 'CMD') {
@@ -50,8 +52,13 @@ for my $step (@{ $stages[1] }) {
 }
 
 my $port = free_port();
-my ($exit, $output) = $root->run('rm /etc/nginx/sites-enabled/default; ls /tmp');
-is($output, '', 'no package is left');
+my ($exit, $output) = $root->run('ls /tmp /etc/nginx/sites-enabled');
+is($output, "/etc/nginx/sites-enabled:\n\n/tmp:\n", 'neither a package nor the default site is left');
+# The machine of the test has other servers.
+my $health_port = free_port();
+$root->run("sed -i s/8079/$health_port/ /etc/nginx/conf.d/health.conf");
+$health =~ s/8079/$health_port/;
+isnt(($root->run($health))[0], 0, 'not healthy before nginx runs');
 $root->write('/etc/nginx/conf.d/gateway.conf', <<"END");
 tollgate_redis main { server 127.0.0.1:1; }
 tollgate_plans api  { plan free 60r/m; }
@@ -62,6 +69,8 @@ my ($pid) = $output =~ /^(\d+)$/ or diag($output);
 my $r = eval { wait_until('nginx', sub { eval { http_get("127.0.0.1:$port", '/') } }) };
 is($r && $r->status, 401, 'the image serves') or diag($root->run('cat /tmp/output'));
 like(($root->run('cat /tmp/output'))[1], qr/ 401 /, 'its logs are its output');
+($exit, $output) = $root->run($health);
+is($exit, 0, 'it is healthy') or diag($output);
 ($exit, $output) = $root->run("kill -$stop $pid && timeout 60 tail --pid=$pid -f /dev/null && tollgate --version");
 is($exit, 0, 'it stops');
 like($output, qr/^[\d.]+$/, 'it has the command');
