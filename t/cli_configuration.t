@@ -34,6 +34,7 @@ my $none = qr/\A\z/;
 my $address = '127.0.0.1:' . $redis->port;
 my $configured = Command->new(configuration => "$dir");
 write_file("$dir/tollgate/password", "secret\n");
+chmod 0640, "$dir/tollgate/password";
 
 subtest 'the file of the user' => sub {
     configure("# Where Redis is\nredis redis://$address;\nprefix a:;\npassword_file password;\n");
@@ -44,6 +45,16 @@ subtest 'the file of the user' => sub {
     says(3, $none, qr/unknown id/, $configured, qw(key show x --prefix), '');
     says(3, $none, qr/unknown id/, Command->new(configuration => "$dir", prefix => 'c:'), qw(key show x));
     says(0, qr/^id +x$/m, $none, Command->new(configuration => "$dir", prefix => 'c:'), qw(key show x --prefix a:));
+};
+
+subtest 'a password that every user can read' => sub {
+    for my $case ([0644, 'read'], [0666, 'change']) {
+        my ($mode, $verb) = @$case;
+        chmod $mode, "$dir/tollgate/password";
+        my $text = sprintf 'has the mode %04o, so every user of this machine can %s it: chmod 600', $mode, $verb;
+        says(0, qr/^x /m, qr/\Atollgate: warning: the password_file \S+ \Q$text\E\n\z/, $configured, qw(key list));
+    }
+    chmod 0600, "$dir/tollgate/password";
 };
 
 subtest 'the password is sent to its Redis only' => sub {
@@ -82,6 +93,7 @@ subtest 'the file of the system' => sub {
     plan skip_all => 'no mounts' if system 'unshare --map-root-user --mount true 2> /dev/null';
     write_file("$dir/etc/tollgate/tollgate.conf", "redis redis://$address; prefix a:; password_file password;\n");
     write_file("$dir/etc/tollgate/password", "secret\n");
+    chmod 0600, "$dir/etc/tollgate/password";
     my $with_etc = sub {
         my (@command) = @_;
         local %ENV = (%ENV, HOME => "$dir/home");

@@ -152,6 +152,13 @@ subtest 'the password in a password_file' => sub {
     );
     $gateway->import_key('k', id => 'k1', plan => 'free');
     is($gateway->get('/', 'k')->status, 200, 'is its first line');
+    my $exposed = qr/\[warn\].*"password_file" "\S+\/secret" has the mode 0644, so every user of this machine can read it: chmod 600/;
+    my $file = $gateway->nginx->dir . '/secret';
+    for my $mode (0600, 0644) {
+        chmod $mode, $file;
+        my (undef, $output) = Nginx->test_config(conf => "tollgate_redis main { server unix:/nowhere; password_file $file; } tollgate_plans api { plan free 5r/s; }");
+        is(scalar(() = $output =~ /$exposed/g), $mode == 0600 ? 0 : 1, sprintf('nginx -t, with mode %04o', $mode)) or diag($output);
+    }
     $gateway->nginx->stop;
 };
 

@@ -19,6 +19,7 @@ my $dir = File::Temp->newdir('notify-XXXXXX', TMPDIR => 1);
 my @secrets = map { 'whsec_' . encode_base64($_ x 32, '') } qw(a b);
 my $secret_file = "$dir/secret";
 write_file($secret_file, "$secrets[0]\n");
+chmod 0600, $secret_file;
 
 # The lines of the page are sufficient for the users of the command.
 my @users = do {
@@ -397,7 +398,8 @@ subtest 'mistakes' => sub {
     for my $secret ('', "secret\n", "whsec_abc\n", 'whsec_' . encode_base64('a' x 23, ''), 'whsec_' . encode_base64('a' x 65, '')) {
         my $result = $run->($secret);
         is($result->{status}, 2, "secret '" . $secret =~ s/\s//gr . "'");
-        like($result->{err}, qr/^tollgate: --secret-file \S+: (a secret is whsec_ and 24 to 64 bytes in base64|there is no secret)$/, '… the message');
+        like($result->{err}, qr/^tollgate: --secret-file \S+: (a secret is whsec_ and 24 to 64 bytes in base64|there is no secret)$/m, '… the message');
+        like($result->{err}, qr/^tollgate: warning: --secret-file \S+ has the mode 0644, so every user of this machine can read it: chmod 600$/m, '… and a warning of its mode');
     }
     is($run->("$secrets[0]\n", 'ftp://example.com/')->{status}, 2, 'another scheme');
     is(command_for($redis, 'operator')->run('notify', '--url', $receiver->url)->{status}, 2, 'no secret');

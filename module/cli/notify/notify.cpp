@@ -20,6 +20,7 @@
 #include "module/cli/terminal/time_text.hpp"
 #include "module/cli/usage/http_client.hpp"
 #include "module/redis/protocol/schema.hpp"
+#include "module/text/file_exposure.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {
@@ -32,6 +33,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 WebhookSecrets read_secrets(const std::string& path) {
+    if (const auto exposure = exposure_of(path); !exposure.empty()) {
+        warn("--secret-file " + path + " " + exposure);
+    }
     try {
         return WebhookSecrets::parse(read_text_file(path));
     } catch (const ParseError& error) {

@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "module/cli/failure.hpp"
+#include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/terminal.hpp"
+#include "module/text/file_exposure.hpp"
 #include "module/text/first_line.hpp"
 #include "module/text/percent_encoding.hpp"
 #include "module/text/whole_number.hpp"
@@ -245,6 +247,9 @@ std::string read_password_file(const std::string& path) {
     if (password.empty()) {
         throw Failure(ExitStatus::kUsage,
                       "no password can be read from the first line of the password_file " + path);
+    }
+    if (const auto exposure = exposure_of(path); !exposure.empty()) {
+        warn("the password_file " + path + " " + exposure);
     }
     return password;
 }

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "module/text/duration.hpp"
+#include "module/text/file_exposure.hpp"
 #include "module/text/first_line.hpp"
 #include "module/text/name_hash.hpp"
 #include "module/text/whole_number.hpp"
@@ -76,6 +77,10 @@ std::string read_password_file(ngx_conf_t* cf, Words words) {
     if (password.empty()) {
         throw ParseError("no password in the first line of " + in_quotes(words[0]) + " " +
                          in_quotes(view(name)));
+    }
+    if (const auto exposure = exposure_of(std::string(view(name))); !exposure.empty()) {
+        const auto warning = in_quotes(words[0]) + " " + in_quotes(view(name)) + " " + exposure;
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0, "%*s", warning.size(), warning.data());
     }
     return password;
 }
