@@ -22,6 +22,7 @@ my $gateway = Gateway->start(
     plans         => 'plan free 1000r/d; plan own custom;',
 );
 my $redis = $gateway->redis;
+my $dir_of_nobody = File::Temp->newdir('nobody-XXXXXX', TMPDIR => 1);
 my $status_url = 'unix:' . $gateway->nginx->dir . '/gateway-status.sock:/';
 my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
 
@@ -121,12 +122,58 @@ subtest 'the user of the gateways' => sub {
     ($found) = findings($tollgate, '--gateway-user', 'nobody');
     like $found, qr/^permissions: Redis at \S+ has no user "nobody": /, 'a user that does not exist';
     $redis->cmd('ACL', 'SETUSER', 'blind', qw(on >SECRET ~* &* +@all -acl));
-    ($found) = grep { /DRYRUN/ } findings(Command->new(redis => 'unix://blind:SECRET@' . $redis->socket, prefix => 't:'), '--gateway-user', 'gateway');
+    ($found) = grep { /of doctor may not call ACL DRYRUN/ } findings(Command->new(redis => 'unix://blind:SECRET@' . $redis->socket, prefix => 't:'), '--gateway-user', 'gateway');
     like $found, qr/^permissions: the user of doctor may not call ACL DRYRUN: .*: add \+acl\|dryrun$/, 'the user of the command may not ask';
     is_deeply [grep { /^permissions/ } findings($tollgate)], [], 'without the option, it is not checked';
 };
 
+# Redis 7.0 reads its append-only file as the user `default`, and skips transactions that the user may not run.
+subtest 'a Redis that loses keys when it starts' => sub {
+    my $redis = RedisServer->start(conf => ['appendonly yes'], login => [qw(test test)], aclfile => <<'END');
+user test on >test ~* &* +@all
+user default off
+END
+    my $tollgate = Command->new(redis => 'unix://test:test@' . $redis->socket, prefix => 't:');
+    my $issued = $tollgate->run(qw(key issue --force --plan free --id lost));
+    like $issued->{err}, qr/warning: Redis at \S+ loses keys when it starts: .*"user default off ~\* &\* \+\@all"/, 'key issue warns';
+    my @of = grep { /^persistence: / } findings($tollgate);
+    is scalar @of, 1, 'doctor finds it before a restart';
+    like $of[0], qr/^persistence: Redis at \S+ loses keys when it starts: .* such as those with hset: set "user default off ~\* &\* \+\@all" in redis\.conf/, '… and says what to do';
+
+    # Each right that a transaction of the file needs.
+    for my $rules (['-zadd'], ['-select'], ['resetkeys'], ['resetkeys', '~other:*'], ['-xgroup']) {
+        $redis->cmd('ACL', 'SETUSER', 'default', 'reset', qw(~* &* +@all), @$rules);
+        is scalar(grep { /^persistence: .* loses keys when it starts/ } findings($tollgate)), 1, "with @$rules, too";
+    }
+    $redis->cmd('ACL', 'SETUSER', 'default', 'reset', 'off', qw(~* &* +@all));
+    is_deeply [grep { /^persistence/ } findings($tollgate)], [], 'nothing with all rights';
+    $redis->cmd('ACL', 'SETUSER', 'default', 'reset', 'off');
+
+    my @before = sort @{ $redis->cmd('KEYS', '*') };
+    $redis->restart;
+    isnt scalar @{ $redis->cmd('KEYS', '*') }, scalar @before, 'a restart loses keys' or diag "@before";
+    $redis->cmd('ZADD', 't:ids', 1, 'ghost');
+    my @found = findings($tollgate);
+    my ($ids) = grep { /^ids: / } @found;
+    like $ids, qr/^ids: no key exists of the listed "ghost", "lost": change nothing before Redis has read all of its append-only file: see "persistence"$/,
+        'no step is advised that makes it final';
+    unlike join("\n", @found), qr/revoke|delete|reindex|group set/, '… by any finding';
+
+    # The rights are corrected, and Redis was not yet restarted.
+    $redis->cmd('ACL', 'SETUSER', 'default', 'reset', 'off', qw(~* &* +@all));
+    $redis->cmd('ACL', 'SAVE');
+    ($ids) = grep { /^ids: / } findings($tollgate);
+    like $ids, qr/: if the log of Redis has an error of its "AOF-loading-client", restart Redis, which brings back what is missing; otherwise use tollgate key revoke/,
+        'a restart comes first';
+    like $redis->log, qr/AOF-loading-client/, '… and the log has this';
+    $redis->cmd('ZREM', 't:ids', 'ghost');
+    $redis->restart;
+    is_deeply [sort @{ $redis->cmd('KEYS', '*') }], \@before, '… which brings back all keys';
+    is_deeply [grep { /^(?:ids|records|index|persistence): / } findings($tollgate)], [], '… without a finding';
+};
+
 subtest 'ids and records' => sub {
+    $redis->cmd('CONFIG', 'RESETSTAT');    # without the commands that were refused to `blind`
     issue(qw(a --plan fre --force));
     issue("b$_", qw(--plan fre --force)) for 1 .. 4;
     finds('a plan that no table has', qr/^plans: keys of "a", "b1", "b2" and 2 more: no plan table has the plan "fre" \(did you mean "free"\?\): /, $tollgate);
@@ -184,12 +231,12 @@ subtest 'ids and records' => sub {
 
     $digest = sha256_hex(issue(qw(e --plan free)));
     $redis->cmd('SREM', 't:id:{e}', $digest);
-    is scalar(grep { $_ eq qq(records: gateways accept keys that no id lists: delete or restore "t:key:$digest") } findings($tollgate)), 1,
+    is scalar(grep { $_ eq qq(records: gateways accept keys that no id lists: "t:key:$digest": delete these records, or list their ids again) } findings($tollgate)), 1,
         'a record that its id does not list';
     $redis->cmd('SADD', 't:id:{e}', $digest);
     is_deeply [findings($tollgate)], [], '… which is listed again';
     $redis->cmd('ZREM', 't:ids', 'e');
-    finds('an id that is not listed', qr/^records: .*"t:key:$digest"$/, $tollgate);
+    finds('an id that is not listed', qr/^records: .*"t:key:$digest": delete/, $tollgate);
     $redis->cmd('ZADD', 't:ids', time, 'e');
 };
 
@@ -204,7 +251,6 @@ subtest 'nodes' => sub {
     is scalar(grep { /^zone: the node at \S+ has evicted [1-9]\d* entries of "(?:keys|quotas)" since it started: set a larger tollgate_zone$/ } @found),
         scalar @found, 'a zone that is too small' or diag join "\n", @found;
     ok scalar @found, '… is found';
-    $small->nginx->stop;
 
     my $other = Gateway->start(plans => 'plan free 1000r/d;', redis => 'timeout 100ms;');
     $other->import_key('k', id => 'k1', plan => 'free');
@@ -214,7 +260,22 @@ subtest 'nodes' => sub {
         '--status', 'unix:' . $other->nginx->dir . '/gateway-status.sock:/');
     $other->nginx->stop;
 
-    my $result = $tollgate->run('doctor', '--status', 'unix:' . $gateway->nginx->dir . '/upstream.sock:/');
+    # What is unreachable does not prevent other checks.
+    my @with_small = ('--status', "unix:$dir_of_nobody/nobody:/", @urls[2, 3]);
+    my $nowhere = Command->new(redis => "unix:$dir_of_nobody/redis", prefix => 't:');
+    for my $case (['Redis and a node', $nowhere, qr/^tollgate: warning: .*nobody.*\ntollgate: .*redis/], ['a node', $tollgate, qr/^tollgate: .*nobody/]) {
+        my ($name, $command, $message) = @$case;
+        my $result = $command->run('doctor', '--json', @with_small);
+        is $result->{status}, 1, "$name cannot be reached";
+        like $result->{err}, $message, '… which the command says';
+        my @checks = map { $_->{check} } @{ JSON::PP->new->utf8->decode($result->{out})->{findings} };
+        ok scalar(grep { $_ eq 'zone' } @checks), '… and the other node is checked' or diag $result->{out};
+    }
+    my $result = $nowhere->run('doctor', '--json');
+    is "$result->{status} $result->{out}", '1 ', 'without another check, nothing is printed';
+    $small->nginx->stop;
+
+    $result = $tollgate->run('doctor', '--status', 'unix:' . $gateway->nginx->dir . '/upstream.sock:/');
     is $result->{status}, 1, 'another location than tollgate_status';
     like $result->{err}, qr/^tollgate: \S+ is not a tollgate_status$/, '… is no finding';
     $gateway->nginx->stop;
@@ -235,7 +296,7 @@ subtest 'a cluster' => sub {
     my @keys = map { my $r = $in_cluster->run(qw(key issue --force --plan free --id), "c$_"); die $r->{err} if $r->{status}; $r->{out} =~ s/\n//r } 1 .. 20;
     $cluster->cmd('SREM', 'id:{c7}', sha256_hex($keys[6]));
     my @found = grep { /^records: / } findings($in_cluster);
-    is_deeply \@found, ['records: gateways accept keys that no id lists: delete or restore "key:' . sha256_hex($keys[6]) . '"'], 'records of all masters';
+    is_deeply \@found, ['records: gateways accept keys that no id lists: "key:' . sha256_hex($keys[6]) . '": delete these records, or list their ids again'], 'records of all masters';
 };
 
 subtest 'notices' => sub {

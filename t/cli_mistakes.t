@@ -85,9 +85,15 @@ subtest 'the prefix' => sub {
     is says(0, qr/\AThe key of a\. .*\n\z/, qw(key issue --plan free --id a))->{status}, 0, 'no plan tables at all: no warning';
     publish('web:', api => \%api);
     my $forgotten = qr/^tollgate: warning: no gateway has published plan tables with the prefix "shop:", but plan tables exist with "web:": set --prefix/m;
-    says(0, $forgotten, qw(key issue --plan free --id b));
+    my $refused = qr/^tollgate: no gateway has published plan tables with the prefix "shop:", but plan tables exist with "web:": set --prefix .*, or see --force$/m;
+    my %before = map { $_ => 1 } @{ $redis->cmd('KEYS', '*') };
+    for my $command ([qw(key issue --plan free --id b)], [qw(import -)], [qw(group set g --plan free)]) {
+        says(2, $refused, @$command);
+    }
+    is_deeply [grep { !$before{$_} } @{ $redis->cmd('KEYS', '*') }], [], '… and nothing is stored';
+    says(0, $forgotten, qw(key issue --plan free --id b --force));
     says(0, $forgotten, qw(key set b --plan pro));
-    says(0, qr/the prefix "", but plan tables exist with "web:"/, qw(key issue --plan free --id b --prefix), '');
+    says(2, qr/the prefix "", but plan tables exist with "web:"/, qw(key issue --plan free --id b --prefix), '');
     says(0, qr/\AThe key of b\. .*\n\z/, qw(key issue --plan free --id b --prefix web:));
     my $without_colon = qr/\Atollgate: warning: no gateway has published plan tables with the prefix "web", but plan tables exist with "web:": [^\n]*\n/;
     for my $command ([0, qw(key list)], [3, qw(key show b)], [3, qw(key revoke --yes b)], [0, qw(audit)], [0, qw(export keys)], [0, qw(top --count 1 --interval 100ms)]) {
@@ -128,6 +134,8 @@ subtest 'the prefix in a cluster' => sub {
     }
     $cluster->cmd('HSET', 'other:plans', 'api', JSON::PP::encode_json(\%api));
     like $from_cluster->run(qw(key list))->{err}, qr/the prefix "shop:", but plan tables exist with "other:"/, 'all masters are searched';
+    my $tagged = $from_cluster->run(qw(key list --prefix), '{shop}:');
+    is "$tagged->{status} $tagged->{err}", qq(2 tollgate: "{" in the prefix with a cluster of Redis\n), 'a prefix with a hash tag';
 };
 
 subtest 'plans and limits' => sub {

@@ -6,7 +6,9 @@ package RedisServer;
 #   my $redis = RedisServer->start(
 #       tcp      => 1,                                # a free port of 127.0.0.1 as well: $redis->port
 #       password => 'secret',                         # requirepass
+#       login    => ['app', 'pw'],                    # the user of cmd and connection, where `default` is off
 #       acl      => ['user app on >pw ~petstore:* +@all'],   # lines of the configuration; for others:
+#       aclfile  => "user app on >pw ~* +@all\n",     # the text of a file of users, instead of acl: ACL SAVE writes it
 #       conf     => ['appendonly yes', 'maxmemory 2mb'],
 #       tls      => sub { my ($port) = @_; … },       # its port speaks TLS: these lines, as of Certificates->redis
 #   );
@@ -35,13 +37,18 @@ my $test_process = $$;
 sub start {
     my ($class, %options) = @_;
     my $dir = File::Temp->newdir('redis-XXXXXX', TMPDIR => 1);
-    my $self = bless { dir => $dir, port => $options{tcp} ? free_port() : 0, password => $options{password} }, $class;
+    my $self = bless { dir => $dir, port => $options{tcp} ? free_port() : 0, password => $options{password}, login => $options{login} }, $class;
     open my $conf, '>', "$dir/redis.conf" or die $!;
     print $conf "$_\n" for ($options{tls} ? ('port 0', $options{tls}->($self->{port})) : "port $self->{port}"), 'bind 127.0.0.1', "unixsocket $dir/redis.sock", "dir $dir",
         "logfile $dir/redis.log", 'save ""', 'daemonize no',
         (defined $options{password} ? "requirepass $options{password}" : ()),
-        @{ $options{acl} // [] }, @{ $options{conf} // [] };
+        (defined $options{aclfile} ? "aclfile $dir/users" : ()), @{ $options{acl} // [] }, @{ $options{conf} // [] };
     close $conf;
+    if (defined $options{aclfile}) {
+        open my $users, '>', "$dir/users" or die $!;
+        print $users $options{aclfile};
+        close $users;
+    }
     $self->restart;
     return $self;
 }
@@ -75,7 +82,8 @@ sub log {
 sub connection {
     my ($self) = @_;
     my $connection = Resp->connect($self->address);
-    $connection->cmd('AUTH', $self->{password}) if defined $self->{password};
+    my @login = $self->{login} ? @{ $self->{login} } : grep { defined } $self->{password};
+    $connection->cmd('AUTH', @login) if @login;
     return $connection;
 }
 

@@ -1,6 +1,11 @@
+#include <algorithm>
+#include <array>
+#include <string>
 #include <utility>
 
 #include "module/cli/commands/command_builder.hpp"
+#include "module/cli/commands/commands.hpp"
+#include "module/cli/failure.hpp"
 #include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/terminal/text_layout.hpp"
@@ -50,15 +55,28 @@ RedisSession connect(const Configuration& configuration, bool asks_password) {
         }
         url.login.password_file = *configuration.password_file;
     }
+    const auto prefix = configuration.prefix.value_or("");
+    // nginx refuses it as well: a hash tag would put all keys into one slot.
+    if (url.kind == RedisUrl::Kind::kCluster && prefix.find('{') != std::string::npos) {
+        throw Failure(ExitStatus::kUsage, "\"{\" in the prefix with a cluster of Redis");
+    }
     read_passwords(url, asks_password);
-    return {url, configuration.prefix.value_or("")};
+    return {url, prefix};
 }
+
+namespace {
+
+/// The commands that make records, which no gateway finds with a wrong prefix.
+constexpr std::array<RedisAction, 4> kMakers{issue_key, import_key, import_files, set_group};
+
+}  // namespace
 
 CLI::App& add_redis_command(CLI::App& app, const std::string& name, const std::string& description,
                             CommandLine& line, RedisAction action, bool has_id) {
     CLI::App& command = add_command(app, name, description, line, [&line, action, has_id] {
         auto session = connect(configuration_of(line), line.ask_password);
-        warn_of_prefix(session);
+        const bool may_be_wrong = std::ranges::find(kMakers, action) == kMakers.end() || line.force;
+        check_prefix(session, may_be_wrong ? WrongPrefix::kWarning : WrongPrefix::kFailure);
         if (has_id) {
             check_id(line.id);
         }
@@ -77,7 +95,8 @@ CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::stri
 
 void add_force_option(CLI::App& command, CommandLine& line) {
     command.add_flag("--force", line.force,
-                     "Accept a plan that no plan table has, and a `custom` plan without limits");
+                     "Accept a prefix that no gateway uses, a plan that no plan table has, and a "
+                     "`custom` plan without limits");
 }
 
 CLI::Option* add_field_option(CLI::App& command, const redis::RecordField& field,

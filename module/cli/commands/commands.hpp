@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "module/cli/commands/command_line.hpp"
 #include "module/cli/redis/redis_session.hpp"
 
@@ -34,9 +36,11 @@ void export_keys(RedisSession& session, const CommandLine& line);
 void print_audit(RedisSession& session, const CommandLine& line);
 void show_usage(RedisSession& session, const CommandLine& line);
 void export_usage(RedisSession& session, const CommandLine& line);
-void examine(RedisSession& session, const CommandLine& line);
 void watch_top(RedisSession& session, const CommandLine& line);
 void notify(RedisSession& session, const CommandLine& line);
 void list_words(RedisSession& session, const CommandLine& line);
+
+/// `doctor` connects itself: it examines the nodes also if Redis is unreachable.
+void examine(const std::function<RedisSession()>& connect, const CommandLine& line);
 
 }  // namespace tollgate::cli

@@ -16,7 +16,8 @@ constexpr std::string_view kDoctorNote =
     "apply "
     "the keys of each id (plans, ids, groups), whether an id lists each key (records), and "
     "whether notices are delivered (notices). With --status, it checks the nodes, too (zone, "
-    "reachable). With --gateway-user, it asks Redis 7.0 or later what this user may do (ACL "
+    "reachable), also if Redis or another node is unreachable: the exit status is 1 then. With "
+    "--gateway-user, it asks Redis 7.0 or later what this user may do (ACL "
     "DRYRUN), and names what is missing for the gateways (permissions).";
 
 constexpr std::string_view kStatusNote =
@@ -52,7 +53,9 @@ void show_status(const CommandLine& line) {
 
 void define_doctor(CLI::App& app, CommandLine& line) {
     CLI::App& doctor =
-        add_redis_command(app, "doctor", "Check Redis, the keys and the nodes", line, examine);
+        add_command(app, "doctor", "Check Redis, the keys and the nodes", line, [&line] {
+            examine([&line] { return connect(configuration_of(line), line.ask_password); }, line);
+        });
     add_repeatable(doctor, "--status", line.statuses,
                    "URL of the tollgate_status of a node, as for status; may be repeated");
     doctor.add_option("--gateway-user", line.gateway_user,

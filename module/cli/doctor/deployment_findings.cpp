@@ -1,12 +1,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "module/cli/doctor/finding.hpp"
 #include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/redis/redis_session.hpp"
+#include "module/cli/redis/replay.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/usage/http_client.hpp"
 #include "module/management/key_reader.hpp"
@@ -43,10 +47,32 @@ milliseconds now() {
     return std::chrono::duration_cast<milliseconds>(system_clock::now().time_since_epoch());
 }
 
+/// Adds what the servers would skip of their append-only files, and says what may come back.
+MissingRecords add_replay(RedisSession& session, const std::map<std::string, std::string>& infos,
+                          std::vector<Finding>& findings) {
+    const auto replay = check_replay(session, infos, ReplayCheck::kAllCommands);
+    for (const auto& [address, text] : replay.skips) {
+        std::string finding = "Redis at " + address;
+        findings.push_back({"persistence", finding.append(" ").append(text)});
+    }
+    if (!replay.may_ask) {
+        findings.push_back({"permissions",
+                            "the user may not call ACL DRYRUN: whether Redis reads all of its "
+                            "append-only file when it starts is not checked: add +acl|dryrun"});
+    }
+    if (!replay.skips.empty()) {
+        return MissingRecords::kReturn;
+    }
+    const bool has_refused = std::ranges::any_of(
+        infos, [](const auto& of_server) { return has_refused_commands(of_server.second); });
+    return has_refused || !replay.may_ask ? MissingRecords::kMayReturn : MissingRecords::kAreGone;
+}
+
 }  // namespace
 
-std::vector<Finding> findings_of_servers(RedisSession& session) {
-    std::vector<Finding> findings;
+ServerFindings findings_of_servers(RedisSession& session) {
+    ServerFindings result;
+    auto& findings = result.findings;
     const auto before = now();
     const auto servers = session.info();
     const auto after = now();
@@ -74,12 +100,13 @@ std::vector<Finding> findings_of_servers(RedisSession& session) {
                             "the user may not call INFO: version, persistence, eviction and clock "
                             "of Redis are not checked: add +info"});
     }
+    result.missing = add_replay(session, servers, findings);
     if (!may_run(session, {"ROLE"}) || !may_run(session, {"WAIT", "0", "1"})) {
         findings.push_back({"permissions",
                             "the user may not call ROLE and WAIT: no command waits for a replica "
                             "after a change: add +role +wait"});
     }
-    return findings;
+    return result;
 }
 
 std::vector<Finding> findings_of_gateways(RedisSession& session,

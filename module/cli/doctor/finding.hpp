@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,26 @@ class RedisSession;
 struct Finding {
     std::string_view check;  ///< what was checked, such as `persistence`
     std::string text;        ///< what is wrong, and what to do
+    /// A step that replaces or removes what is stored, and that ends the text. It is shown only if
+    /// no record can come back that is missing now: text_of().
+    std::string removal = {};
+};
+
+/// Whether records that Redis lacks may come back when it starts the next time: a server that
+/// skipped transactions of its append-only file has them in the file until it rewrites the file.
+enum class MissingRecords : std::uint8_t {
+    kAreGone,    ///< no server has skipped anything
+    kMayReturn,  ///< a server has refused commands since it started, maybe those of its file
+    kReturn,     ///< a server skips transactions as its rules are now
+};
+
+/// What a finding says, with its removal as far as that is safe.
+std::string text_of(const Finding& finding, MissingRecords missing);
+
+/// What is wrong with the servers, and whether records may come back.
+struct ServerFindings {
+    std::vector<Finding> findings;
+    MissingRecords missing = MissingRecords::kAreGone;
 };
 
 // What `tollgate doctor` checks. All functions only read, and throw Failure if Redis or a node is
@@ -21,7 +42,7 @@ struct Finding {
 
 /// What the masters may do with the data, which of them are too old or have another time than this
 /// machine, and which replies to the command's user are missing.
-std::vector<Finding> findings_of_servers(RedisSession& session);
+ServerFindings findings_of_servers(RedisSession& session);
 
 /// What the gateways' user lacks of gateway_commands(), on each master, for what these tables use.
 /// The commands of tollgate_admin are checked if the user may run one of those that nothing else

@@ -153,7 +153,7 @@ void add_groups(RedisSession& session, const std::vector<PlanTable>& tables,
     }
     if (const auto groups = unused.text(); !groups.empty()) {
         findings.push_back(
-            {"groups", "no id is in the groups " + groups + ": use tollgate group delete"});
+            {"groups", "no id is in the groups " + groups, "use tollgate group delete"});
     }
     std::vector<std::string> unlisted;
     unlisted.reserve(ids_of_group.size());
@@ -167,17 +167,18 @@ void add_groups(RedisSession& session, const std::vector<PlanTable>& tables,
     }
     if (const auto groups = only_unlisted.text(); !groups.empty()) {
         findings.push_back(
-            {"groups", "the list of groups does not have " + groups + ": use tollgate group set"});
+            {"groups", "the list of groups does not have " + groups, "use tollgate group set"});
     }
     Affected without_record;
     for (const auto& [group, ids] : ids_of_group) {
         without_record.add(group);
     }
     if (const auto groups = without_record.text(); !groups.empty() && !counting.empty()) {
-        findings.push_back({"groups", "the groups " + groups + " have no plan, so their keys " +
-                                          (has_default ? "get the default plan"
-                                                       : "are refused with 403 plan_not_allowed") +
-                                          ": use tollgate group set"});
+        findings.push_back(
+            {"groups",
+             "the groups " + groups + " have no plan, so their keys " +
+                 (has_default ? "get the default plan" : "are refused with 403 plan_not_allowed"),
+             "use tollgate group set"});
     }
 }
 
@@ -227,22 +228,23 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
         findings.push_back({"plans", "keys of " + ids.text() + ": " + problem});
     }
     if (const auto ids = without_keys.text(); !ids.empty()) {
-        findings.push_back({"ids", "no key exists of the listed " + ids +
-                                       ": use tollgate key revoke, or issue another key"});
+        findings.push_back({"ids", "no key exists of the listed " + ids,
+                            "use tollgate key revoke, or issue another key"});
     }
     if (const auto ids = unindexed.text(); !ids.empty()) {
-        findings.push_back(
-            {"index", "searches do not find " + ids + " by all values: use tollgate key reindex"});
+        findings.push_back({"index", "searches do not find " + ids + " by all values",
+                            "use tollgate key reindex"});
     }
     if (has_ids && !is_indexed) {
         findings.push_back({"index",
                             "the index of keys is not complete: searches by name may find too few "
-                            "keys, and others examine all keys: use tollgate key reindex"});
+                            "keys, and others examine all keys",
+                            "use tollgate key reindex"});
     }
     if (const auto ids = in_other_groups.text(); !ids.empty()) {
-        findings.push_back(
-            {"groups", "usage and bans of " + ids +
-                           " are looked for in another group: use tollgate key reindex"});
+        findings.push_back({"groups",
+                            "usage and bans of " + ids + " are looked for in another group",
+                            "use tollgate key reindex"});
     }
     add_groups(session, tables, std::move(ids_of_group), findings);
     return findings;
@@ -257,7 +259,8 @@ std::vector<Finding> findings_of_records(RedisSession& session) {
         add_unlisted(session, read_records(session, keys), unlisted);
     } while (!position.is_at_start());
     if (const auto records = unlisted.text(); !records.empty()) {
-        return {{"records", "gateways accept keys that no id lists: delete or restore " + records}};
+        return {{"records", "gateways accept keys that no id lists: " + records,
+                 "delete these records, or list their ids again"}};
     }
     return {};
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "module/cli/failure.hpp"
+#include "module/cli/redis/replay.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/management/plan_rules.hpp"
 #include "module/text/whole_number.hpp"
@@ -95,6 +96,26 @@ std::set<std::string> prefixes_with_tables(RedisSession& session) {
     return found;
 }
 
+/// That the prefix is probably wrong, with what to do. Empty if it is not, or cannot be checked.
+std::string wrong_prefix_text(RedisSession& session) {
+    try {
+        const auto published = session.run_if_accepted({"EXISTS", session.keys().plans()});
+        // A user that may not read this key knows nothing about it.
+        if (!published || published->integer != 0) {
+            return {};
+        }
+        const auto found = prefixes_with_tables(session);
+        return found.empty()
+                   ? std::string()
+                   : "no gateway has published plan tables with the prefix \"" + session.prefix() +
+                         "\", but plan tables exist with " +
+                         management::quoted_list({found.begin(), found.end()}) +
+                         ": set --prefix (or TOLLGATE_PREFIX) to the prefix of tollgate_redis";
+    } catch (const Failure&) {
+        return {};
+    }
+}
+
 }  // namespace
 
 std::vector<Danger> dangers_in(std::string_view info) {
@@ -114,6 +135,14 @@ std::vector<Danger> dangers_in(std::string_view info) {
                              std::string(policy) + ": set maxmemory-policy noeviction"});
     }
     return dangers;
+}
+
+bool appends_changes(std::string_view info) {
+    return info_field(fields_of(info), "aof_enabled") == "1";
+}
+
+bool has_refused_commands(std::string_view info) {
+    return appends_changes(info) && !info_field(fields_of(info), "errorstat_NOPERM").empty();
 }
 
 std::string old_version_in(std::string_view info) {
@@ -138,34 +167,34 @@ std::chrono::milliseconds time_in(std::string_view info) {
 
 void warn_of_dangers(RedisSession& session) {
     try {
-        for (const auto& [address, info] : session.info()) {
+        const auto warn_of = [](const std::string& address, const std::string& danger) {
+            std::string text = "Redis at " + address;
+            warn(text.append(" ").append(danger));
+        };
+        const auto infos = session.info();
+        for (const auto& [address, info] : infos) {
             for (const auto& danger : dangers_in(info)) {
-                std::string text = "Redis at " + address;
-                warn(text.append(" ").append(danger.text));
+                warn_of(address, danger.text);
             }
+        }
+        for (const auto& [address, text] :
+             check_replay(session, infos, ReplayCheck::kOneCommand).skips) {
+            warn_of(address, text);
         }
     } catch (const Failure& failure) {
         warn(std::string("Redis cannot be checked: ") + failure.what());
     }
 }
 
-void warn_of_prefix(RedisSession& session) {
-    try {
-        const auto published = session.run_if_accepted({"EXISTS", session.keys().plans()});
-        // A user that may not read this key knows nothing about it.
-        if (!published || published->integer != 0) {
-            return;
-        }
-        const auto found = prefixes_with_tables(session);
-        if (!found.empty()) {
-            warn("no gateway has published plan tables with the prefix \"" + session.prefix() +
-                 "\", but plan tables exist with " +
-                 management::quoted_list({found.begin(), found.end()}) +
-                 ": set --prefix (or TOLLGATE_PREFIX) to the prefix of tollgate_redis");
-        }
-    } catch (const Failure&) {
+void check_prefix(RedisSession& session, WrongPrefix wrong) {
+    const auto text = wrong_prefix_text(session);
+    if (text.empty()) {
         return;
     }
+    if (wrong == WrongPrefix::kFailure) {
+        throw Failure(ExitStatus::kUsage, text + ", or see --force");
+    }
+    warn(text);
 }
 
 }  // namespace tollgate::cli

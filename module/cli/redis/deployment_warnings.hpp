@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,13 +29,28 @@ std::string old_version_in(std::string_view info);
 /// The Unix time of a server, from its reply to INFO. 0 if it does not say it.
 std::chrono::milliseconds time_in(std::string_view info);
 
-/// Warns of these dangers at all masters. Silent where the user may not call INFO. A failure is a
-/// warning too, because the command itself has succeeded.
+/// Whether a server has an append-only file, from its reply to INFO.
+bool appends_changes(std::string_view info);
+
+/// Whether a server has an append-only file and has refused commands to a user (NOPERM) since it
+/// started, from its reply to INFO. Those of its file that it skipped are among them:
+/// check_replay().
+bool has_refused_commands(std::string_view info);
+
+/// Warns of these dangers at all masters, and of a master that skips a part of its append-only file
+/// (check_replay). Silent where the user may not call INFO or ACL DRYRUN. A failure is a warning
+/// too, because the command itself has succeeded.
 void warn_of_dangers(RedisSession& session);
 
-/// Warns if gateways have published plan tables in this Redis, but none with the prefix of the
-/// session: it may be mistyped. Searches up to 10,000 keys of each master. Silent if the user may
-/// not search, and if Redis fails: the command fails as well then.
-void warn_of_prefix(RedisSession& session);
+/// What a prefix that is probably mistyped is for a command.
+enum class WrongPrefix : std::uint8_t {
+    kWarning,
+    kFailure,  ///< what the command makes would be of no use
+};
+
+/// Warns, or throws Failure with ExitStatus::kUsage, if gateways have published plan tables in this
+/// Redis, but none with the prefix of the session. Searches up to 10,000 keys of each master.
+/// Silent if the user may not search, and if Redis fails: the command fails as well then.
+void check_prefix(RedisSession& session, WrongPrefix wrong);
 
 }  // namespace tollgate::cli
