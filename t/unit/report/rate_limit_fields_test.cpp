@@ -9,8 +9,8 @@ using namespace std::chrono_literals;
 
 const Instant kNow(100s);
 const std::vector<WindowState> kWindows{
-    {{60, 60s}, 12, kNow + 37s, false, "free-minute"},
-    {{1000, 86400s}, 0, kNow + 3600s, true, "free-day"},
+    {{60, 60s}, 12, kNow + 37s, false, "api", "free-minute"},
+    {{1000, 86400s}, 0, kNow + 3600s, true, "api", "free-day"},
 };
 
 TEST(RateLimitPolicy, NamesEveryWindow) {
@@ -22,17 +22,17 @@ TEST(RateLimitPolicy, NamesEveryWindow) {
 TEST(RateLimitPolicy, HasTheLengthOfTheMonth) {
     using std::chrono::sys_days;
     const std::vector<WindowState> february{
-        {{10'000, Period::month()}, 3, sys_days(2024y / 3 / 1), false, "free-month"}};
+        {{10'000, Period::month()}, 3, sys_days(2024y / 3 / 1), false, "api", "free-month"}};
     EXPECT_EQ(rate_limit_policy_field(february, {}), R"("free-month";q=10000;w=2505600)");
     const std::vector<WindowState> march{
-        {{10'000, Period::month()}, 3, sys_days(2024y / 4 / 1), false, "free-month"}};
+        {{10'000, Period::month()}, 3, sys_days(2024y / 4 / 1), false, "api", "free-month"}};
     EXPECT_EQ(rate_limit_policy_field(march, {}), R"("free-month";q=10000;w=2678400)");
 }
 
 TEST(RateLimitPolicy, HasTheUnitUnlessItIsRequests) {
     const std::vector<WindowState> windows{
-        {{60, 60s}, 12, kNow + 37s, false, "free-minute", "requests"},
-        {{1000, 86400s}, 0, kNow + 3600s, true, "files-day", "content-bytes"}};
+        {{60, 60s}, 12, kNow + 37s, false, "api", "free-minute", "requests"},
+        {{1000, 86400s}, 0, kNow + 3600s, true, "api", "files-day", "content-bytes"}};
     const std::vector<FlightState> flights{{"api", "free-in-flight", 20, 7}};
     EXPECT_EQ(rate_limit_policy_field(windows, flights),
               R"("free-minute";q=60;w=60, "files-day";q=1000;qu="content-bytes";w=86400, )"
@@ -52,9 +52,9 @@ TEST(RateLimit, TellsWhatIsLeftAndHowLong) {
 }
 
 TEST(RateLimit, RoundsTheRestUpAndNeverBelowZero) {
-    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kNow + 1ms, false, "p"}}}, {}, kNow),
+    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kNow + 1ms, false, "api", "p"}}}, {}, kNow),
               R"("p";r=1;t=1)");
-    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kNow - 5s, false, "p"}}}, {}, kNow),
+    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kNow - 5s, false, "api", "p"}}}, {}, kNow),
               R"("p";r=1;t=0)");
 }
 
