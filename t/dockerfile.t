@@ -43,7 +43,7 @@ for my $step (@{ $stages[1] }) {
         my ($exit, $output) = $root->run($argument);
         is($exit, 0, $argument) or diag($output);
     } elsif ($instruction eq 'HEALTHCHECK') {
-        $health = join ' ', map { "'$_'" } ($argument =~ / CMD (.*)/)[0] =~ /"([^"]*)"/g;
+        ($health) = $argument =~ / ?CMD (.*)/;
     } elsif ($instruction eq 'STOPSIGNAL') {
         $stop = $argument =~ s/^SIG//r;
     } elsif ($instruction eq 'CMD') {
@@ -53,7 +53,7 @@ for my $step (@{ $stages[1] }) {
 
 my $port = free_port();
 my ($exit, $output) = $root->run('ls /tmp /etc/nginx/sites-enabled');
-is($output, "/etc/nginx/sites-enabled:\n\n/tmp:\n", 'neither a package nor the default site is left');
+unlike($output, qr/\.deb|default/, 'neither a package nor the default site is left');
 # The machine of the test has other servers.
 my $health_port = free_port();
 $root->run("sed -i s/8079/$health_port/ /etc/nginx/conf.d/health.conf");
