@@ -151,11 +151,12 @@ END
 
     my @before = sort @{ $redis->cmd('KEYS', '*') };
     $redis->restart;
-    isnt scalar @{ $redis->cmd('KEYS', '*') }, scalar @before, 'a restart loses keys' or diag "@before";
+    my $has_lost = @{ $redis->cmd('KEYS', '*') } < @before;
+    ok $has_lost, 'a restart loses keys' if $redis->cmd('INFO', 'server') =~ /^redis_version:7\.0/m;
     $redis->cmd('ZADD', 't:ids', 1, 'ghost');
     my @found = findings($tollgate);
     my ($ids) = grep { /^ids: / } @found;
-    like $ids, qr/^ids: no key exists of the listed "ghost", "lost": change nothing before Redis has read all of its append-only file: see "persistence"$/,
+    like $ids, qr/^ids: no key exists of the listed "ghost"(?:, "lost")?: change nothing before Redis has read all of its append-only file: see "persistence"$/,
         'no step is advised that makes it final';
     unlike join("\n", @found), qr/revoke|delete|reindex|group set/, '… by any finding';
 
@@ -163,9 +164,9 @@ END
     $redis->cmd('ACL', 'SETUSER', 'default', 'reset', 'off', qw(~* &* +@all));
     $redis->cmd('ACL', 'SAVE');
     ($ids) = grep { /^ids: / } findings($tollgate);
-    like $ids, qr/: if the log of Redis has an error of its "AOF-loading-client", restart Redis, which brings back what is missing; otherwise use tollgate key revoke/,
-        'a restart comes first';
-    like $redis->log, qr/AOF-loading-client/, '… and the log has this';
+    like $ids, $has_lost ? qr/: if the log of Redis has an error of its "AOF-loading-client", restart Redis, which brings back what is missing; otherwise use tollgate key revoke/
+        : qr/: use tollgate key revoke/, 'a restart comes first, unless this Redis reads all';
+    is scalar($redis->log =~ /AOF-loading-client/), $has_lost ? 1 : '', '… and the log has this';
     $redis->cmd('ZREM', 't:ids', 'ghost');
     $redis->restart;
     is_deeply [sort @{ $redis->cmd('KEYS', '*') }], \@before, '… which brings back all keys';
