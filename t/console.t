@@ -197,7 +197,7 @@ subtest 'finding a customer' => sub {
     $browser->press('Enter');
     shows('#detail h2', qr/^Globex$/, 'by id');
     $browser->choose('#find [name=by]', 'key');
-    is($browser->eval('document.querySelector("#find [name=name]").type'), 'password', 'a key is not readable on the screen');
+    is($browser->eval('getComputedStyle(document.querySelector("#find [name=name]")).webkitTextSecurity'), 'disc', 'a key is not readable on the screen');
     $browser->fill('#find [name=name]', 'acme');
     $browser->press('Enter');
     shows('#detail h2', qr/^ACME Ltd$/, 'by a key in clear');
@@ -545,6 +545,11 @@ subtest 'what the API refuses' => sub {
     $browser->click('text="Sign out"');
     shows('#news', qr/^You are signed out\.$/, 'signing out');
     is(text('#caller') . text('.option') . text('#detail'), '', '... forgets what was shown');
+    sign_in('second');
+    shows('#caller', qr/^Signed in as Second$/, 'a page that nobody uses');
+    $browser->eval('(now => { Date.now = () => now() + 16 * 60000; document.dispatchEvent(new Event("visibilitychange")); Date.now = now; })(Date.now)');
+    shows('#news', qr/^You are signed out: nothing was done for 15 minutes\.$/, '... signs the operator out');
+    is(count('input[type=password]'), 0, 'no field offers the browser to save a key');
     $browser->open("$host/nothing/");
     sign_in('second');
     shows('#sign-in .error', qr{/nowhere/.* does not answer as tollgate_admin: HTTP}, 'a wrong URI of the API is told');

@@ -6,7 +6,7 @@ import { Audit } from './audit.js';
 import { Row, errorText } from './dialog.js';
 import { factsOf } from './fields.js';
 import { actions, announce, badge, button, durabilityText, Section } from './parts.js';
-import { confirmDisable, confirmReset, confirmRevocation, editKey, rotateKey } from './operations.js';
+import { confirmDisable, confirmReset, confirmRevocation, editKey, rotateKey, setState } from './operations.js';
 import { keysOf } from './rotation.js';
 import { distance, time } from './times.js';
 import { historyOf, lastDays, usageOf } from './usage.js';
@@ -144,8 +144,7 @@ export class Detail {
 
     #enable() {
         return this.#act(async () => {
-            const { durability } = await this.api().ask('PATCH', keyPath(this.id), { body: { state: 'active' } });
-            await this.changed(`${this.id} is enabled.`, durability);
+            await this.changed(`${this.id} is enabled.`, await setState(this.api(), this.id, 'active'));
         });
     }
 

@@ -7,9 +7,11 @@ import { AuditView } from './audit.js';
 import { BansView } from './bans.js';
 import { Detail } from './detail.js';
 import { Row } from './dialog.js';
+import { Idle, longestPause } from './idle.js';
 import { issueKey } from './operations.js';
 import { actions, announce, button, hashOf } from './parts.js';
 import { Search } from './search.js';
+import { secretAttributes } from './secret.js';
 
 const address = document.querySelector('meta[name=tollgate-admin]').content;
 const byId = id => document.getElementById(id);
@@ -25,7 +27,7 @@ const titles = { keys: 'Keys', bans: 'Bans', audit: 'Audit' };
 
 // --- signing in and out
 
-const keyRow = new Row({ name: 'operator', label: 'Your API key', hint: `With the scope of ${address}`, attributes: { type: 'password' } });
+const keyRow = new Row({ name: 'operator', label: 'Your API key', hint: `With the scope of ${address}`, attributes: secretAttributes });
 const signIn = element('form', { class: 'card', novalidate: '' }, keyRow.place,
     actions(button('Sign in', { type: 'submit', class: 'primary' })));
 byId('sign-in').append(signIn);
@@ -41,6 +43,7 @@ signIn.addEventListener('submit', async event => {
         const [me, plans] = await Promise.all([tried.ask('GET', 'me'), tried.ask('GET', 'plans')]);
         keyRow.input.value = '';
         api = tried;
+        idle.note();
         tables = plans.data.tables;
         setText(byId('caller'), `Signed in as ${me.data.name ?? me.data.id}`);
         search.suggest([...new Set(tables.flatMap(table => Object.keys(table.plans)))].sort());
@@ -68,6 +71,18 @@ function signOut(text) {
 byId('sign-out').addEventListener('click', () => signOut('You are signed out.'));
 // The browser may keep a page that was left, with its memory.
 addEventListener('pagehide', () => api && signOut('You are signed out.'));
+
+const idle = new Idle();
+const signOutIfIdle = () => api && idle.isOver() && signOut(`You are signed out: nothing was done for ${longestPause / 60_000} minutes.`);
+// The pause may be over before the first event after it.
+for (const kind of ['pointerdown', 'keydown', 'wheel']) {
+    addEventListener(kind, () => {
+        signOutIfIdle();
+        idle.note();
+    }, { capture: true, passive: true });
+}
+document.addEventListener('visibilitychange', signOutIfIdle);
+setInterval(signOutIfIdle, 10_000);
 
 // --- views: #keys, #keys/ID, #bans, #audit
 

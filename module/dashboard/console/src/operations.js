@@ -87,6 +87,15 @@ export function rotateKey(detail) {
     });
 }
 
+// Sets the state of an id. Returns the durability. If the response shows another state, whatever its status is, the id was
+// not changed as the operator asked. An id that is enabled may have expired.
+export async function setState(api, id, state) {
+    const { data, durability } = await api.ask('PATCH', keyPath(id), { body: { state } });
+    const isDone = data?.state === state || (state === 'active' && data?.state === 'expired');
+    if (!isDone) throw new ApiError(`${id} is not ${state}: its state is ${data?.state ?? 'unknown'}. Try again.`);
+    return durability;
+}
+
 // A key that must end now is disabled or revoked whatever else has changed: without If-Match.
 export function confirmDisable(detail) {
     const { id, api } = detail;
@@ -94,7 +103,7 @@ export function confirmDisable(detail) {
         title: `Disable ${id}`, label: 'Disable', isDangerous: true,
         text: ['Requests with its keys get 401 within 200 ms, until it is enabled again.'],
         async submit() {
-            const { durability } = await api().ask('PATCH', keyPath(id), { body: { state: 'disabled' } });
+            const durability = await setState(api(), id, 'disabled');
             await detail.changed(`${id} is disabled.`, durability);
         },
     });

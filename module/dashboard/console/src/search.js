@@ -5,6 +5,7 @@ import { keyPath } from './api.js';
 import { Row, showAtRow } from './dialog.js';
 import { KeyList } from './list.js';
 import { button } from './parts.js';
+import { setSecret } from './secret.js';
 import { fromLocalInput } from './times.js';
 
 const pageSize = 100;
@@ -62,7 +63,7 @@ export class Search {
         const kind = this.by.input.value;
         setText(this.text.place.querySelector('label'), { name: 'Name', id: 'Id', key: 'Key' }[kind]);
         // A key is not shown on the screen.
-        this.text.input.type = kind === 'key' ? 'password' : 'search';
+        setSecret(this.text.input, kind === 'key', 'search');
         this.text.input.value = '';
         setText(this.text.hint, {
             name: 'How it begins, or a pattern such as *ltd*', id: 'The whole id', key: 'Whose key is it? It is sent, and not logged.',
