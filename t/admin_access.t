@@ -59,6 +59,39 @@ for my $case (
 # One of them is enough on a busy machine.
 cmp_ok(min(@seconds), '<', 0.2, sprintf 'refused after %s s', join ', ', map { sprintf '%.3f', $_ } @seconds);
 
+# Batches of one caller to one worker: some are executed, the others wait.
+subtest 'a key that is revoked while its batches are executed' => sub {
+    my $token = $key->('importer');
+    my $ids = sub { $gateway->redis->cmd('ZCARD', 't:ids') };
+    my $before = $ids->();
+    my @clients;
+    for my $batch (1 .. 24) {
+        my @operations = map { { method => 'POST', path => 'keys', body => { plan => 'free', id => "b$batch-$_" } } } 1 .. 300;
+        my $body = encode_json({ operations => \@operations });
+        push @clients, Http->connect($gateway->address);
+        $clients[-1]->send("POST /admin/keys:batch HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $token\r\nContent-Length: "
+            . length($body) . "\r\nConnection: close\r\n\r\n$body");
+    }
+    wait_until('the first keys', sub { $ids->() > $before + 50 });
+    is($tollgate->run(qw(key revoke importer --yes))->{status}, 0, 'it is revoked');
+    wait_until('the refusal', sub { $gateway->get('/admin/me', $token)->status == 401 });
+    my $at_refusal = $ids->();
+    my ($refused, $issued, @last) = (0, 0);
+    for my $response (map { $_->response('POST') } @clients) {
+        if ($response->status == 401) {
+            $refused++;
+            next;
+        }
+        my @statuses = map { $_->{status} } @{ $response->json->{results} };
+        $issued += grep { $_ == 201 } @statuses;
+        push @last, $statuses[-1];
+    }
+    is_deeply([grep { $_ != 401 } @last], [], 'a batch that had begun ends with 401 for the operations that were left');
+    cmp_ok($refused, '>=', 24 - 2 * 4, '… and those that waited get 401');
+    is(scalar @last + $refused, 24, 'all are answered');
+    cmp_ok($ids->() - $at_refusal, '<=', 2 * 4, '… no key is issued afterwards but those of operations that had begun');
+};
+
 subtest 'HTTP/2' => sub {
     my $token = $key->('portal');
     my $client = Http2->connect('127.0.0.1:' . $gateway->nginx->port(2));

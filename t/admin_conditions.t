@@ -24,7 +24,7 @@ sub start {
     my $gateway = Gateway->start(
         redis_server => $redis,
         workers      => 2,
-        plans        => 'plan free 100000r/m; anonymous 100000r/m;',
+        plans        => 'plan free 100000r/m; plan own custom; anonymous 100000r/m;',
         http         => 'tollgate_plans ops redis=main { plan ops unlimited; }',
         server       => <<'END',
             location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }
@@ -34,7 +34,7 @@ sub start {
             }
 END
     );
-    $gateway->import_key('operator', id => 'portal', plan => 'ops', scopes => 'admin');
+    $gateway->import_key('operator', id => 'portal', plan => 'ops', scopes => 'a admin');
     return $gateway;
 }
 
@@ -83,7 +83,7 @@ subtest 'the version' => sub {
         $seen{$now} = $what;
     };
     $changes->("PATCH $_->[0]", ask('PATCH', "keys/$id", { @$_ })->header('ETag'))
-        for [plan => 'ops'], [name => 'other'], [limits => '5r/m'], [expires => '2040-01-01T00:00:00Z'], [state => 'disabled'], [scopes => ['a']], [meta => { a => 1 }];
+        for [plan => 'ops'], [name => 'other'], [plan => 'own', limits => '5r/m'], [expires => '2040-01-01T00:00:00Z'], [state => 'disabled'], [scopes => ['a']], [meta => { a => 1 }];
     is ask('PATCH', "keys/$id", { name => 'other' })->header('ETag'), $get->(), 'a PATCH that changes nothing leaves it';
     $changes->('a rotation', ask('POST', "keys/$id/rotate", { overlap => '1h' }, 'Idempotency-Key' => 'r')->header('ETag'));
     my $tollgate = Command->new(redis => $redis->address, prefix => 't:');

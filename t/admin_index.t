@@ -25,7 +25,7 @@ sub start {
         http         => 'tollgate_plans ops redis=main { plan ops unlimited; }',
         server       => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }',
     );
-    $gateway->import_key('operator', id => 'operator', plan => 'ops', scopes => 'admin');
+    $gateway->import_key('operator', id => 'operator', plan => 'ops', scopes => 'a admin b');
     return $gateway;
 }
 

@@ -8,11 +8,14 @@ use BackgroundLoad;
 use Gateway;
 use Http;
 use JSON::PP qw(encode_json);
+use IO::Select;
 use Load;
 use Test::More;
+use Time::HiRes qw(time);
 
-my $kUnderWay = 12;    # reads; changes have four more
-my $kWaiting  = 32;
+# Of one caller: a quarter of the places.
+my $kLists   = 3;
+my $kWaiting = 32;
 
 # The plan of the operator needs no call of Redis. Clients get an answer as long as Redis is reachable.
 my $gateway = Gateway->start(
@@ -24,8 +27,9 @@ my $gateway = Gateway->start(
 );
 my $redis = $gateway->redis;
 $gateway->import_key('operator', id => 'portal', plan => 'ops', scopes => 'admin');
+$gateway->import_key('second',   id => 'second', plan => 'ops', scopes => 'admin');
 $gateway->import_key('client',   id => 'client', plan => 'free');
-$redis->cmd('ZADD', 't:ids', 1, 'portal', 2, 'client');
+$redis->cmd('ZADD', 't:ids', 1, 'portal', 2, 'client', 3, 'second');
 
 sub ask { my ($method, $path, $body) = @_; return $gateway->request($method, "/admin/$path", { Authorization => 'Bearer operator' }, $body) }
 sub redis_status { return $gateway->status->{redis}[0] }
@@ -82,20 +86,14 @@ subtest 'a reply that breaks the connection of management' => sub {
 };
 
 sub begin {
-    my ($path) = @_;
+    my ($path, %options) = @_;
+    my ($method, $key, $body) = ($options{method} // 'GET', $options{key} // 'operator', $options{body} // '');
     my $client = Http->connect($gateway->address);
-    $client->send("GET /admin/$path HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer operator\r\nConnection: close\r\n\r\n");
+    $client->send("$method /admin/$path HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $key\r\nContent-Length: " . length($body) . "\r\nConnection: close\r\n\r\n$body");
     return $client;
 }
-
-# A read with a body.
-sub begin_lookup {
-    my $client = Http->connect($gateway->address);
-    my $body = encode_json({ digest => 'a' x 64 });
-    $client->send("POST /admin/keys/lookup HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer operator\r\n"
-        . "Content-Type: application/json\r\nContent-Length: " . length($body) . "\r\nConnection: close\r\n\r\n$body");
-    return $client;
-}
+# The worker has read all requests before.
+sub are_read { $gateway->status }
 
 subtest 'a command that the user may not call' => sub {
     $redis->cmd('ACL', 'SETUSER', 'default', '-hscan');
@@ -107,20 +105,41 @@ subtest 'a command that the user may not call' => sub {
 
 subtest 'more requests than a worker handles' => sub {
     $redis->sigstop;
-    my @under_way = map { begin('keys/client') } 1 .. $kUnderWay;
-    my @waiting = map { begin_lookup() } 1 .. $kWaiting;
-    my $refused = begin('keys/client')->response('GET');
-    is $refused->status, 429, 'one more is refused';
+    my @under_way = map { begin('keys?limit=1') } 1 .. $kLists;
+    my @waiting = map { begin('usage?limit=1') } 1 .. $kWaiting;
+    my $refused = begin('bans')->response('GET');
+    is $refused->status, 429, 'one more of the same caller is refused';
     is $refused->json->{code}, 'too_many_operations', '… with the reason';
     is $refused->header('retry-after'), 1, '… and when to come back';
     $_->close for @waiting;
-    my $later = begin('keys/client');
-    my $change = Http->connect($gateway->address);
-    $change->send("DELETE /admin/keys/revoked HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer operator\r\nConnection: close\r\n\r\n");
+    are_read();
+    my $later = begin('bans');
+    my @others = (
+        begin('keys/revoked', method => 'DELETE'), begin('keys/revoked', method => 'PATCH', body => '{"state":"disabled"}'),
+        begin('keys/client'), begin('keys/lookup', method => 'POST', body => '{"token":"client"}'), begin('keys', key => 'second'),
+    );
     $redis->sigcont;
-    is $change->response('DELETE')->status, 404, 'a change has a place of its own';
-    is_deeply [map { $_->response('GET')->status } @under_way], [(200) x $kUnderWay], 'those under way are answered';
+    is_deeply [map { $_->response('GET')->status } @others], [404, 404, 200, 200, 200], 'a revocation, a state, a read of one id and other callers have places';
+    is_deeply [map { $_->response('GET')->status } @under_way], [(200) x $kLists], 'those under way are answered';
     is $later->response('GET')->status, 200, 'a client that has left waits no more';
+};
+
+subtest 'batches of one caller' => sub {
+    my $batch = encode_json({ operations => [map { { method => 'PATCH', path => 'keys/client', body => { name => "n$_" } } } 1 .. 200] });
+    my @batches = map { begin('keys:batch', method => 'POST', body => $batch) } 1 .. 48;
+    are_read();
+    my (@ended, @goes_on);
+    push @{ IO::Select->new($_->{socket})->can_read(0) ? \@ended : \@goes_on }, $_ for @batches;
+    is scalar(grep { $_->response('POST')->status == 429 } @ended), 48 - 4 - $kWaiting, 'it has a quarter of the places';
+    # What another one asks for does not wait for them.
+    my $begin = time;
+    my @statuses = map { begin($_->[0], method => $_->[1], key => 'second', body => $_->[2])->response($_->[1])->status }
+        ['keys/leaked', 'DELETE'], ['keys/client', 'PATCH', '{"state":"active"}'], ['keys/client', 'PATCH', '{"name":"x"}'];
+    is_deeply \@statuses, [404, 200, 200], 'another operator revokes and changes';
+    my $seconds = time - $begin;
+    my $left = grep { !IO::Select->new($_->{socket})->can_read(0) } @goes_on;
+    cmp_ok $left, '>', 0, sprintf('… before they have ended (%.2f s)', $seconds);
+    $_->close for @goes_on;
 };
 
 subtest 'many searches beside other requests' => sub {
@@ -129,6 +148,20 @@ subtest 'many searches beside other requests' => sub {
     $redis->cmd('ZADD', 't:ids', map { (1000, $_) } @ids);
     my $page = ask('GET', 'keys?meta=a=1&limit=1');
     is_deeply $page->json, { keys => [], next => undef }, 'a search without a result reads all ids';
+    # A read ends with its client.
+    my $whole = $gateway->calls(sub { ask('GET', 'keys?meta=a=1&limit=1') });
+    my $of_left = $gateway->calls(sub {
+        $redis->sigstop;
+        my $search = begin('keys?meta=a=1&limit=1');
+        are_read();
+        $search->close;
+        are_read();
+        $redis->sigcont;
+        is ask('GET', 'keys/second')->status, 200, 'a request after it' for 1 .. 3;
+    });
+    my $of_others = $gateway->calls(sub { ask('GET', 'keys/second') for 1 .. 3 });
+    cmp_ok $of_left - $of_others, '<=', 2, "a search ends when its client has left: $whole calls otherwise";
+    cmp_ok $whole, '>', 10, '… which are more';
     # With all of them, a search could take a minute on a slow machine, and would then get 503.
     $redis->cmd('ZREMRANGEBYRANK', 't:ids', 25, -1);
     my $searches = BackgroundLoad->start(servers => [$gateway->address], connections => 200, token => 'operator', path => '/admin/keys?meta=a=1&limit=100');

@@ -10,7 +10,7 @@ use JsonSchema;
 use Test::More;
 
 my $gateway = Gateway->start(
-    plans  => 'plan free 1000r/m;',
+    plans  => 'plan free 1000r/m; plan own custom;',
     http   => 'tollgate_plans ops redis=main { plan ops 100000r/m; }',
     server => <<'END',
         location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }
@@ -18,7 +18,7 @@ my $gateway = Gateway->start(
         location /moved/ { rewrite ^/moved/(.*)$ /admin/$1 last; }
 END
 );
-$gateway->import_key('operator', id => 'portal', plan => 'ops', scopes => 'admin');
+$gateway->import_key('operator', id => 'portal', plan => 'ops', scopes => 'a admin b');
 my $json = JSON::PP->new->canonical->allow_nonref;
 
 sub ask {
@@ -93,7 +93,9 @@ subtest 'bodies' => sub {
     for my $member (sort keys %more) {
         for my $value (@scalars, @{ $more{$member} }) {
             next if $member eq 'plan' && $value =~ /^"(x|p+)"$/;    # a plan that no table has
-            my $body = $member eq 'plan' || $member eq 'colour' ? "{\"$member\":$value}" : "{\"plan\":\"free\",\"$member\":$value}";
+            # Limits need a plan that is custom, which needs limits.
+            my $plan = $member eq 'limits' && $value !~ /^(?:null|"")$/ ? 'own' : 'free';
+            my $body = $member eq 'plan' || $member eq 'colour' ? "{\"$member\":$value}" : "{\"plan\":\"$plan\",\"$member\":$value}";
             my $is_valid = !$schema->validate($body, { '$ref' => '#/components/schemas/KeyChanges' });
             # The document describes these rules in words.
             $is_valid = 0 if $value =~ /9007199254740993/ && $member eq 'meta' || $member eq 'scopes' && $value =~ /s{257}/;

@@ -52,6 +52,31 @@ is statuses('writer', '/both/', $reads[0], $changes[0]), '403 403', '… of each
 is statuses('boss', '/both/', $reads[0], $changes[0]), '200 200', '… together with that of write=';
 like status('writer', 'PATCH', '/both/keys/tool', { plan => 'free' })->header('WWW-Authenticate'), qr/scope="keys:write staff"/, 'both are named';
 
+# A key with the scope of write= is no root: it gives what it has, and does not change what limits itself.
+sub outcome {
+    my $response = status(@_);
+    return join ' ', $response->status, $response->status == 403 ? $response->json->{code} : ();
+}
+my $forbidden = '403 not_permitted';
+is outcome('writer', 'POST', '/admin/keys', { plan => 'free', id => 'n1', scopes => ['keys:read'] }), $forbidden, 'a key does not issue scopes that it lacks';
+is outcome('writer', 'POST', '/admin/keys', { plan => 'free', id => 'n1', scopes => ['keys:write'], digest => 'a' x 64 }), 201, '… but those that it has';
+is outcome('writer', 'POST', '/admin/keys', { plan => 'free', id => 'n2', scopes => ['keys:read'], digest => 'b' x 64 }), $forbidden, '… nor does it import them';
+is outcome('writer', 'PATCH', '/admin/keys/customer', { scopes => ['keys:write', 'staff'] }), $forbidden, '… or set them';
+is outcome('writer', 'PATCH', '/admin/keys/customer', { scopes => ['keys:write'] }), 200, 'a scope that it has';
+is outcome('writer', 'PATCH', '/admin/keys/customer', { scopes => [] }), 200, '… and none';
+is outcome('writer', 'POST', '/admin/keys/boss/rotate', { overlap => '1h' }), $forbidden, 'a new key of an id with other scopes is not shown';
+is $gateway->redis->cmd('SCARD', 't:id:{boss}'), 1, '… and not made';
+is outcome('writer', 'POST', '/admin/keys/n1/rotate', { overlap => '0' }), 200, '… of one with scopes that it has, it is';
+for my $change ([scopes => ['keys:write']], [plan => 'free'], [limits => '1r/m'], [group => 'g'], [from => []], [expires => undef]) {
+    is outcome('writer', 'PATCH', '/admin/keys/writer', { @$change }), $forbidden, "a key does not change its own $change->[0]";
+}
+is outcome('writer', 'PATCH', '/admin/keys/writer', { name => 'Writer', meta => { a => 1 } }), 200, '… but its name';
+my $batch = status('writer', 'POST', '/admin/keys:batch', { operations => [
+    { method => 'PATCH', path => 'keys/writer', body => { plan => 'free' } }, { method => 'PATCH', path => 'keys/tool', body => { scopes => ['staff'] } },
+    { method => 'POST', path => 'keys/boss/rotate' }, { method => 'PATCH', path => 'keys/tool', body => { name => 'Tool' } },
+] });
+is join(' ', map { $_->{status} } @{ $batch->json->{results} }), '403 403 403 200', 'the same in a batch';
+
 is statuses('tool', '/tool/', @reads), '200 200 200 200 403', 'limit_except permits what it names';
 is statuses('portal', '/tool/', @changes), '403 403 403 403', '… and nothing else, whatever the key is';
 

@@ -28,7 +28,7 @@ my $gateway = Gateway->start(
     http   => 'tollgate_plans ops redis=main { plan ops 100000r/m; plan spent 1r/d; }',
     server => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }',
 );
-$gateway->import_key('operator', id => 'portal', plan => 'ops',   scopes => 'admin');
+$gateway->import_key('operator', id => 'portal', plan => 'ops',   scopes => 'a admin b pets:read');
 $gateway->import_key('reader',   id => 'reader', plan => 'ops',   scopes => 'pets:read');
 $gateway->import_key('spent',    id => 'spent',  plan => 'spent', scopes => 'admin');
 $gateway->redis->cmd('ZADD', 't:ids', 1, 'portal', 2, 'reader', 3, 'spent');

@@ -54,6 +54,11 @@ void Admission::forbid(const Error& error, std::shared_ptr<const KeyRecord> reco
     forbid(error);
 }
 
+void Admission::refuse_as(const Outcome& outcome) {
+    outcome_ = outcome;
+    client_.on_outcome();
+}
+
 void Admission::abandon() noexcept {
     leave_lookup();
     AcquireWaiter::leave_list();

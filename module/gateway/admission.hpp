@@ -76,6 +76,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     void bypass() noexcept { grant(Verdict::kBypassed); }
     /// Refuses a key with 403 that another admission has authenticated.
     void forbid(const Error& error, std::shared_ptr<const KeyRecord> record) noexcept;
+    /// Refuses the request as another admission of its key has refused it, which this outcome says.
+    /// Throws std::bad_alloc.
+    void refuse_as(const Outcome& outcome);
     /// Redis took too long: `on_failure` applies.
     void time_out() noexcept;
     /// The request has ended: no callback follows.

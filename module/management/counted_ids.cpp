@@ -59,13 +59,19 @@ CountedIds::Progress CountedIds::Progress::of_cursor(std::string_view cursor) {
     return progress;
 }
 
+bool CountedIds::has_subjects(const Database& database, const redis::Keys& keys,
+                              Subjects subjects) {
+    return subjects == Subjects::kIncluded ||
+           database.may_span(keys.subjects("0"), keys.subjects("1"));
+}
+
 CountedIds::CountedIds(Database& database, const redis::Keys& keys, Revoked revoked,
                        Subjects subjects)
     : database_(database),
       keys_(keys),
       has_revoked_(revoked == Revoked::kIncluded),
       is_apart_(!database.may_span(keys.subjects("0"), keys.subjects("1"))),
-      has_subjects_(subjects == Subjects::kIncluded || !is_apart_) {}
+      has_subjects_(has_subjects(database, keys, subjects)) {}
 
 Task<CountedIds::Ids> CountedIds::after(Progress progress, std::size_t count) {
     if (progress.is_at_subjects) {

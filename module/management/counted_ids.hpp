@@ -48,6 +48,9 @@ class CountedIds {
     /// `database` and `keys` must outlive the object, which must outlive its tasks.
     CountedIds(Database& database, const redis::Keys& keys, Revoked revoked, Subjects subjects);
 
+    /// Whether subjects are among the ids of a deployment.
+    static bool has_subjects(const Database& database, const redis::Keys& keys, Subjects subjects);
+
     /// The next ids, at most `count`, which may be none. Throws OperationError.
     Task<Ids> after(Progress progress, std::size_t count);
 

@@ -20,6 +20,7 @@ enum class Reason : std::uint8_t {
     kReplaced,          ///< another operation has replaced the new key
     kConditionFailed,   ///< the version of the id does not meet the condition of the operation
     kRequestReused,     ///< the request's `Idempotency-Key` was used for another request
+    kNotPermitted,      ///< the caller may not do it, whoever else may
     kUnsupportedMedia,  ///< the body of the request is not JSON in clear
     kUnavailable,       ///< Redis is unreachable, or answers with an error
 };

@@ -100,6 +100,19 @@ void require_usable_plan(const std::vector<PlanTable>& all, const KeyRecord& rec
     }
 }
 
+void refuse_unused_limits(const std::vector<PlanTable>& all, const KeyRecord& record,
+                          PlanOf owner) {
+    const auto tables = tables_for(all, owner);
+    const bool are_used = std::ranges::any_of(tables, [&](const PlanTable& table) {
+        const Plan* plan = table.find(record.plan);
+        return plan != nullptr && plan->kind == Plan::Kind::kCustom;
+    });
+    if (!record.limits.empty() && !tables.empty() && !are_used) {
+        refuse("limits: the plan \"" + record.plan +
+               "\" is not custom in any plan table: the limits would have no effect");
+    }
+}
+
 void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record,
                           PlanOf owner) {
     if (record.limits.empty()) {

@@ -41,6 +41,12 @@ std::vector<PlanTable> tables_for(const std::vector<PlanTable>& tables, PlanOf o
 void require_usable_plan(const std::vector<PlanTable>& all, const KeyRecord& record,
                          PlanOf owner = PlanOf::kKey);
 
+/// Throws OperationError with Reason::kInvalid if the record has limits, and its plan is `custom`
+/// in no table, nor is the default plan of a table without it: the limits would have no effect.
+/// Does nothing without tables.
+void refuse_unused_limits(const std::vector<PlanTable>& all, const KeyRecord& record,
+                          PlanOf owner = PlanOf::kKey);
+
 /// Throws OperationError with Reason::kInvalid if the record's limits contain a month, and its plan
 /// is `custom` with sliding windows in one of the tables: the gateways would refuse the key.
 void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record,

@@ -11,6 +11,7 @@
 #include "module/management/key_reader.hpp"
 #include "t/fuzz/fuzz_target.hpp"
 #include "t/unit/management/given_replies.hpp"
+#include "t/unit/management/test_rights.hpp"
 
 namespace tollgate::fuzz {
 
@@ -55,7 +56,7 @@ inline void check_error(int status, const nlohmann::json& body) {
 /// The body of a response is JSON, and its fields are those of the API. Returns the body, which is
 /// null if the response has none.
 inline nlohmann::json check_response(const management::AdminResponse& response) {
-    constexpr std::array kStatuses{200, 201, 204, 400, 404, 405, 409, 412, 422, 503};
+    constexpr std::array kStatuses{200, 201, 204, 400, 403, 404, 405, 409, 412, 422, 503};
     require(std::ranges::find(kStatuses, response.status) != kStatuses.end());
     for (const auto& [name, value] : response.fields) {
         require(name == "Link" || name == "Location" || name == "Allow" || name == "Retry-After" ||
@@ -86,7 +87,8 @@ inline management::AdminResponse response_to(management::Database& database,
                                              std::vector<const PlanTable*> tables,
                                              management::AdminRequest request) {
     static const auto keys = management::GivenReplies::keys();
-    return run_to_end(handle(database, keys, std::move(tables), std::move(request)));
+    management::TestRights rights;
+    return run_to_end(handle(database, keys, std::move(tables), rights, std::move(request)));
 }
 
 }  // namespace tollgate::fuzz

@@ -35,9 +35,18 @@ struct Exchange final : public AdminClient {
         }
     }
 
+    void on_refusal(const gateway::Outcome& outcome) noexcept override {
+        const bool is_kept = r == nullptr || guarded(r->connection->log, false, [&] {
+                                 refusal = outcome;
+                                 return true;
+                             });
+        on_response({.status = is_kept ? outcome.status : NGX_HTTP_INTERNAL_SERVER_ERROR});
+    }
+
     ngx_http_request_t* r;  ///< nullptr once the request has ended
     bool is_suspended = false;
     std::optional<management::AdminResponse> response;
+    std::optional<gateway::Outcome> refusal;  ///< why the response is that of a refused key
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
@@ -124,7 +133,13 @@ ngx_int_t send(ngx_http_request_t* r, const management::AdminResponse& response)
 }
 
 void finish(ngx_http_request_t* r, const Exchange& exchange) {
-    const auto rc = guarded(r, [&] { return send(r, *exchange.response); });
+    const auto rc = guarded(r, [&]() -> ngx_int_t {
+        if (exchange.refusal) {
+            granted_here(r)->refuse_as(*exchange.refusal);
+            return exchange.refusal->status;
+        }
+        return send(r, *exchange.response);
+    });
     ngx_http_finalize_request(r, rc);
 }
 
@@ -160,7 +175,7 @@ RedisClient& client_of(ngx_http_request_t* r) {
     return *Worker::of(r).clients()[LocationConf::of(r).content->admin->redis];
 }
 
-void start(ngx_http_request_t* r, management::AdminRequest request, SteadyTime arrival) {
+void start(ngx_http_request_t* r, AdminTasks::Admitted admitted) {
     const auto exchange = std::make_shared<Exchange>(r);
     auto* const owned = make_pooled<ExchangePtr>(r->pool, exchange);
     ngx_http_cleanup_t* cleanup = ngx_http_cleanup_add(r, 0);
@@ -169,7 +184,7 @@ void start(ngx_http_request_t* r, management::AdminRequest request, SteadyTime a
     }
     cleanup->handler = [](void* data) { (*static_cast<ExchangePtr*>(data))->r = nullptr; };
     cleanup->data = owned;
-    Worker::of(r).admin_tasks().start(client_of(r), std::move(request), arrival, exchange);
+    Worker::of(r).admin_tasks().start(std::move(admitted), exchange);
     if (exchange->response) {
         finish(r, *exchange);
     } else {
@@ -178,27 +193,21 @@ void start(ngx_http_request_t* r, management::AdminRequest request, SteadyTime a
     }
 }
 
-/// A complete request whose key is checked again. Lives in the pool of the request.
-struct CheckedRequest {
-    RequestContext& check;
-    management::AdminRequest request;
-    SteadyTime arrival;  ///< of the complete request
-};
-
-/// Starts the operation of a request if its key is still valid.
-void start_checked(ngx_http_request_t* r) noexcept {
-    auto& checked = *find_pooled<CheckedRequest>(r->pool);
-    if (!checked.check.outcome().is_granted()) {
-        checked.check.take_over();
-        ngx_http_finalize_request(r, checked.check.outcome().status);
-        return;
-    }
-    run_step(r, [&] { start(r, std::move(checked.request), checked.arrival); });
+/// What is needed to check the key of a request again.
+KeyRights::Key key_of(ngx_http_request_t* r, const RequestContext& context) {
+    const TableSetConf& tables = *context.conf().tables;
+    const auto address = address_of(r);
+    return {.token = std::string(context.token()),
+            .address = {address.begin(), address.end()},
+            .scopes = context.scopes(),
+            .tables = Worker::of(r).tables(tables),
+            .transport = Worker::of(r).client(tables)};
 }
 
-/// The key was checked before the body was read, which may be long ago: it is checked again.
-void check(ngx_http_request_t* r, std::string_view body) {
-    RequestContext& context = *granted_here(r);
+/// Starts the operation of a complete request. The key was checked before the body was read, which
+/// may be long ago: it is checked again.
+void begin(ngx_http_request_t* r, std::string_view body) {
+    const RequestContext& context = *granted_here(r);
     const auto arrival = client_of(r).engine().steady_time();
     management::AdminRequest request{
         .method = std::string(method_of(r)),
@@ -214,13 +223,10 @@ void check(ngx_http_request_t* r, std::string_view body) {
         .actor = "key:" + context.outcome().key().id,
         .name =
             management::request_name(field_list(r, "X-Request-Id"), field_list(r, "traceparent"))};
-    RequestContext& check = context.check_key_again();
-    make_pooled<CheckedRequest>(r->pool, CheckedRequest{check, std::move(request), arrival});
-    if (check.outcome().is_decided()) {
-        start_checked(r);
-        return;
-    }
-    finalize_unless_waiting(r, wait_for_outcome(r, check, start_checked));
+    start(r, {.transport = client_of(r),
+              .request = std::move(request),
+              .key = key_of(r, context),
+              .arrival = arrival});
 }
 
 /// Handles the complete body. `status` is NGX_OK, or why there is none.
@@ -229,7 +235,7 @@ void on_body(ngx_http_request_t* r, ngx_int_t status, std::string_view body) noe
         ngx_http_finalize_request(r, status);
         return;
     }
-    run_step(r, [&] { check(r, body); });
+    run_step(r, [&] { begin(r, body); });
 }
 
 }  // namespace

@@ -1,116 +1,121 @@
 #include "module/http/management/admin_tasks.hpp"
 
+#include <cstddef>
 #include <exception>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "module/http/management/transport_database.hpp"
+#include "module/management/admin/read_database.hpp"
 
 namespace tollgate::http {
 
 namespace {
 
-constexpr std::size_t kMostUnderWay = 16;
-/// Of these. A key that must end does not wait for many searches.
-constexpr std::size_t kMostReadsUnderWay = 12;
-/// More would wait longer than a client waits. Reads and changes are counted apart.
-constexpr std::size_t kMostWaiting = 32;
-/// Beside requests: see TurnPace. Reads are more, and Redis takes longer for their calls.
-constexpr int kPartOfReads = 200;
-constexpr int kPartOfChanges = 50;
+/// Beside requests: see TurnPace. Lists are more, and Redis takes longer for their calls.
+constexpr int kPartOfLists = 200;
+constexpr int kPartOfOthers = 50;
 
 }  // namespace
 
 /// A request, and what it has executed.
 struct AdminTasks::Running {
-    Running(RedisClient& transport, OperationTurns& turns, SteadyTime arrival)
-        : database(transport, turns, arrival) {}
+    Running(RedisClient& transport, KeyRights::Key key, OperationTurns& turns, SteadyTime arrival)
+        : database(transport, turns, arrival), rights(std::move(key), turns) {}
 
     TransportDatabase database;
-    std::optional<management::Task<void>> task = std::nullopt;  ///< uses the database
+    KeyRights rights;
+    std::optional<management::ReadDatabase> reads = std::nullopt;  ///< uses the database
+    std::optional<management::Task<void>> task = std::nullopt;     ///< uses all of these
 };
 
 AdminTasks::AdminTasks(ngx_log_t* log)
-    : reads_{.turns{requests_, kPartOfReads, log}},
-      changes_{.turns{requests_, kPartOfChanges, log}} {}
+    : turns_of_lists_(requests_, kPartOfLists, log),
+      turns_(requests_, kPartOfOthers, log),
+      lanes_{{{Queue(room_of(management::Lane::kLists)), turns_of_lists_},
+              {Queue(room_of(management::Lane::kReads)), turns_},
+              {Queue(room_of(management::Lane::kChanges)), turns_},
+              {Queue(room_of(management::Lane::kEndings)), turns_}}} {}
 
 AdminTasks::~AdminTasks() = default;
 
-void AdminTasks::start(RedisClient& transport, management::AdminRequest request, SteadyTime arrival,
-                       std::shared_ptr<AdminClient> client) {
-    Waiting waiting{transport, std::move(request), arrival, std::move(client)};
-    Kind& kind = kind_of(waiting.request);
-    if (may_begin(kind)) {
-        begin(std::move(waiting));
-        return;
-    }
-    if (kind.waiting.size() >= kMostWaiting) {
-        std::erase_if(kind.waiting,
-                      [](const Waiting& other) { return !other.client->is_waiting(); });
-    }
-    if (kind.waiting.size() >= kMostWaiting) {
-        waiting.client->on_response(management::too_many_operations());
-        return;
-    }
+void AdminTasks::start(Admitted admitted, std::shared_ptr<AdminClient> client) {
     if (next_ == nullptr) {
-        next_ = transport.engine().make_timer([this] { begin_waiting(); });
+        next_ = admitted.transport.engine().make_timer([this] { begin_waiting(); });
     }
-    kind.waiting.push_back(std::move(waiting));
+    Queue& queue = lane_of(admitted.request).queue;
+    const std::string caller = admitted.request.actor;
+    Waiting waiting{std::move(admitted), client};
+    bool is_queued = queue.push(caller, waiting);
+    if (!is_queued) {
+        queue.remove_if([](const Waiting& other) { return !other.client->is_waiting(); });
+        is_queued = queue.push(caller, waiting);
+    }
+    if (is_queued) {
+        begin_waiting();
+    } else {
+        client->on_response(management::too_many_operations());
+    }
 }
 
-AdminTasks::Kind& AdminTasks::kind_of(const management::AdminRequest& request) {
-    return management::is_read(request.method, request.path) ? reads_ : changes_;
-}
-
-bool AdminTasks::may_begin(const Kind& kind) const {
-    return reads_.under_way + changes_.under_way < kMostUnderWay &&
-           (&kind == &changes_ || reads_.under_way < kMostReadsUnderWay);
+AdminTasks::Lane& AdminTasks::lane_of(const management::AdminRequest& request) {
+    return lanes_[static_cast<std::size_t>(management::lane_of(request))];
 }
 
 /// Not within a task: a task that is done is destroyed here.
-void AdminTasks::begin(Waiting waiting) {
+void AdminTasks::begin(Lane& lane, Waiting waiting) {
     running_.remove_if(
         [](const Running& running) { return !running.task || running.task->is_done(); });
-    Kind& kind = kind_of(waiting.request);
-    Running& running = running_.emplace_back(waiting.transport, kind.turns, waiting.arrival);
-    ++kind.under_way;
-    running.task = run(running, std::move(waiting));
+    Admitted& admitted = waiting.admitted;
+    Running& running = running_.emplace_back(admitted.transport, std::move(admitted.key),
+                                             lane.turns, admitted.arrival);
+    running.task = run(running, lane, std::move(waiting));
     running.task->start();
 }
 
-management::Task<void> AdminTasks::run(Running& running, Waiting begun) {
-    TransportDatabase& database = running.database;
-    Kind& kind = kind_of(begun.request);
+management::Task<void> AdminTasks::run(Running& running, Lane& lane, Waiting begun) {
+    TransportDatabase& transport = running.database;
+    management::Database* database = &transport;
+    management::AdminRequest& request = begun.admitted.request;
+    const std::string caller = request.actor;
     management::AdminResponse response{.status = 500};
     try {
-        response =
-            co_await handle(database, database.keys(), database.tables(), std::move(begun.request));
+        if (is_read(request.method, request.path)) {
+            database = &running.reads.emplace(
+                transport, [client = begun.client] { return client->is_waiting(); });
+        }
+        response = co_await handle(*database, transport.keys(), transport.tables(), running.rights,
+                                   std::move(request));
     } catch (const std::exception&) {
         response = {.status = 500};
     }
-    begun.client->on_response(std::move(response));
-    --kind.under_way;
-    if (!changes_.waiting.empty() || !reads_.waiting.empty()) {
+    if (response.is_refusal) {
+        begun.client->on_refusal(running.rights.outcome());
+    } else {
+        begun.client->on_response(std::move(response));
+    }
+    lane.queue.leave(caller);
+    if (lane.queue.has_waiting()) {
         next_->post();
     }
 }
 
 void AdminTasks::shut_down() noexcept {
-    reads_.turns.shut_down();
-    changes_.turns.shut_down();
+    turns_of_lists_.shut_down();
+    turns_.shut_down();
 }
 
 void AdminTasks::begin_waiting() noexcept {
-    for (Kind* const kind : {&changes_, &reads_}) {
-        while (may_begin(*kind) && !kind->waiting.empty()) {
-            Waiting waiting = std::move(kind->waiting.front());
-            kind->waiting.pop_front();
-            if (!waiting.client->is_waiting()) {
-                continue;
-            }
-            gateway::Log& log = waiting.transport.engine().log();
-            const auto client = waiting.client;
-            if (!gateway::attempt(log, [&] { begin(std::move(waiting)); })) {
+    for (Lane& lane : lanes_) {
+        while (auto waiting = lane.queue.take()) {
+            const std::string caller = waiting->admitted.request.actor;
+            const auto client = waiting->client;
+            gateway::Log& log = waiting->admitted.transport.engine().log();
+            if (!client->is_waiting()) {
+                lane.queue.leave(caller);
+            } else if (!gateway::attempt(log, [&] { begin(lane, std::move(*waiting)); })) {
+                lane.queue.leave(caller);
                 client->on_response({.status = 500});
             }
         }

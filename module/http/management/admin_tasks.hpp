@@ -1,13 +1,15 @@
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
 #include <list>
 #include <memory>
 
+#include "module/http/management/key_rights.hpp"
 #include "module/http/management/operation_turns.hpp"
 #include "module/http/redis_client.hpp"
 #include "module/management/admin/admin_api.hpp"
+#include "module/management/admin/caller_queue.hpp"
 
 namespace tollgate::http {
 
@@ -22,13 +24,16 @@ class AdminClient {
     /// Whether it still waits for the response.
     virtual bool is_waiting() const noexcept = 0;
     virtual void on_response(management::AdminResponse response) noexcept = 0;
+    /// The key of the request is not valid any more, or may not make it: nothing was executed.
+    virtual void on_refusal(const gateway::Outcome& outcome) noexcept = 0;
 };
 
 /// The requests of tollgate_admin that a worker handles, a few at a time: an operation takes memory
-/// and opens connections to Redis, and nginx has a limited number of them. Further requests wait.
-/// If too many wait, the response is 429. Changes do not wait for reads, and have turns of their
-/// own. An operation that has begun goes on to its end when its client closes the connection: a key
-/// that must end ends.
+/// and opens connections to Redis, and nginx has a limited number of them. Further requests wait in
+/// the CallerQueue of their lane. If too many wait, the response is 429. Lists have turns of their
+/// own, so that they do not delay other requests. The rights of the caller are checked when the
+/// request leaves the queue. A change that has begun goes on when its client closes the connection:
+/// a key that must end ends. A read ends then.
 class AdminTasks {
   public:
     explicit AdminTasks(ngx_log_t* log);
@@ -37,11 +42,16 @@ class AdminTasks {
     AdminTasks(const AdminTasks&) = delete;
     AdminTasks& operator=(const AdminTasks&) = delete;
 
-    /// Handles a request over a transport, which must live as long as the worker. `arrival` is
-    /// that of the complete request. The client receives one response, before this returns or
+    /// A request that was admitted once.
+    struct Admitted {
+        RedisClient& transport;  ///< must live as long as the worker
+        management::AdminRequest request;
+        KeyRights::Key key;
+        SteadyTime arrival;  ///< of the complete request
+    };
+    /// Handles a request. The client receives one response or refusal, before this returns or
     /// later; none if it does not wait any more when its turn comes. Throws std::bad_alloc.
-    void start(RedisClient& transport, management::AdminRequest request, SteadyTime arrival,
-               std::shared_ptr<AdminClient> client);
+    void start(Admitted admitted, std::shared_ptr<AdminClient> client);
 
     /// The worker has had a request that is none of these: see TurnPace.
     void note_request() noexcept { ++requests_; }
@@ -51,28 +61,25 @@ class AdminTasks {
   private:
     struct Running;
     struct Waiting {
-        RedisClient& transport;
-        management::AdminRequest request;
-        SteadyTime arrival;
+        Admitted admitted;
         std::shared_ptr<AdminClient> client;
     };
+    using Queue = management::CallerQueue<Waiting>;
 
-    /// Reads, or changes.
-    struct Kind {
-        OperationTurns turns;
-        std::size_t under_way = 0;  ///< of running_, which also has some that are done
-        std::list<Waiting> waiting{};
+    struct Lane {
+        Queue queue;
+        OperationTurns& turns;
     };
 
-    Kind& kind_of(const management::AdminRequest& request);
-    bool may_begin(const Kind& kind) const;
-    management::Task<void> run(Running& running, Waiting begun);
-    void begin(Waiting waiting);
+    Lane& lane_of(const management::AdminRequest& request);
+    management::Task<void> run(Running& running, Lane& lane, Waiting begun);
+    void begin(Lane& lane, Waiting waiting);
     void begin_waiting() noexcept;
 
     std::uint64_t requests_ = 0;
-    Kind reads_;  ///< its turns use the count
-    Kind changes_;
+    OperationTurns turns_of_lists_;  ///< uses the count
+    OperationTurns turns_;           ///< of all others; uses the count, too
+    std::array<Lane, management::kLanes> lanes_;
     std::list<Running> running_;  ///< uses the turns
     std::unique_ptr<gateway::Timer> next_;
 };

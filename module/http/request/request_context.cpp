@@ -14,9 +14,8 @@ bool is_on_error_page(const ngx_http_request_t* r) {
 }
 
 gateway::Admission::Options options_for(const ngx_http_request_t* r, const LocationConf& conf,
-                                        std::string_view scopes, RequestContext::Purpose purpose) {
+                                        std::string_view scopes) {
     return {.refusals_strike = conf.dry_run == 0,
-            .checks_key_only = purpose == RequestContext::Purpose::kCheckKey,
             .scopes = scopes,
             .settles = conf.settles() && !is_on_error_page(r),
             .missing_key =
@@ -55,13 +54,12 @@ RequestContext& RequestContext::make(ngx_http_request_t* r, const LocationConf& 
     return *context;
 }
 
-RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf, Purpose purpose)
+RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf)
     : r_(r),
       conf_(conf),
       scopes_(conf.scopes_of(r)),
       log_(r->connection->log),
-      admission_(Worker::of(r).tables(*conf.tables), *this,
-                 options_for(r, conf, scopes_, purpose)) {}
+      admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf, scopes_)) {}
 
 void RequestContext::start() {
     // A module that has refused the request may have set the variable all the same: nginx does not
@@ -77,13 +75,12 @@ void RequestContext::start() {
     admit();
 }
 
-RequestContext& RequestContext::check_key_again() {
-    auto* check = make_pooled<RequestContext>(r_->pool, r_, conf_, Purpose::kCheckKey);
-    check->before_ = this;
-    check->subject_ = subject_;
-    check->key_ = key_;
-    check->admit();
-    return *check;
+void RequestContext::refuse_as(const gateway::Outcome& outcome) {
+    auto* refused = make_pooled<RequestContext>(r_->pool, r_, conf_);
+    refused->before_ = this;
+    refused->key_ = key_;
+    refused->admission_.refuse_as(outcome);
+    refused->take_over();
 }
 
 void RequestContext::admit() noexcept {

@@ -30,13 +30,7 @@ class RequestContext : public nginx::Recycled, private gateway::Admission::Clien
     /// Makes a context for a request. Throws std::bad_alloc.
     static RequestContext& make(ngx_http_request_t* r, const LocationConf& conf);
 
-    enum class Purpose : std::uint8_t {
-        kAdmit,
-        kCheckKey,  ///< of a request that another context has granted
-    };
-
-    RequestContext(ngx_http_request_t* r, const LocationConf& conf,
-                   Purpose purpose = Purpose::kAdmit);
+    RequestContext(ngx_http_request_t* r, const LocationConf& conf);
     ~RequestContext() override = default;
     RequestContext(const RequestContext&) = delete;
     RequestContext& operator=(const RequestContext&) = delete;
@@ -61,10 +55,11 @@ class RequestContext : public nginx::Recycled, private gateway::Admission::Clien
     /// Decides the request, now or later. If later, an event is then posted to the write side of
     /// its connection. Throws std::bad_alloc.
     void start();
-    /// Checks the key of a granted request again, now or later, and does not count the request. The
-    /// result lives as long as this context. If it refuses, take_over() makes it the request's
-    /// context. Throws std::bad_alloc.
-    RequestContext& check_key_again();
+    /// The key of a granted request as it was sent. Empty if a subject is in its place.
+    std::string_view token() const { return key_.token.value_or(std::string_view()); }
+    /// Refuses a granted request whose key was checked again, with this outcome: the response, the
+    /// log and the statistics show it. Throws std::bad_alloc.
+    void refuse_as(const gateway::Outcome& outcome);
     /// Makes this the context that the response, the log and the statistics read.
     void take_over() { ngx_http_set_ctx(r_, this, ngx_http_tollgate_module); }
     /// Decides the request because Redis took too long.

@@ -4,8 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "module/management/admin/json_body.hpp"
+#include "module/management/admin/json_slices.hpp"
 #include "module/management/admin/resources.hpp"
 #include "module/management/operation_error.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::management {
 
@@ -30,6 +33,7 @@ struct ErrorKind {
 };
 constexpr std::array kErrorKinds{
     ErrorKind{Reason::kInvalid, 400, "invalid_request"},
+    ErrorKind{Reason::kNotPermitted, 403, "not_permitted"},
     ErrorKind{Reason::kUnknownId, 404, "unknown_id"},
     ErrorKind{Reason::kUnknownGroup, 404, "unknown_id"},
     ErrorKind{Reason::kIdExists, 409, "id_exists"},
@@ -87,7 +91,42 @@ std::string methods_of(const ResourcePath& path) {
     return methods;
 }
 
+/// Whether a body changes the state of a key. A name with an escape counts as another one.
+bool changes_state(std::string_view body) {
+    const auto name = redis::record_field::kState;
+    if (body.size() > kLongestBody || body.find(name) == std::string_view::npos ||
+        !is_json_text(body)) {
+        return false;
+    }
+    const auto members = members_in(body);
+    return std::ranges::any_of(members, [&](const auto& member) { return member.first == name; });
+}
+
 }  // namespace
+
+Lane lane_of(const AdminRequest& request) {
+    const auto* const endpoint = find_endpoint(request.method, request.path);
+    if (endpoint == nullptr) {
+        return Lane::kReads;  // the response is an error
+    }
+    const auto lane = endpoint->lane();
+    return endpoint->may_change_state && changes_state(request.body) ? Lane::kEndings : lane;
+}
+
+QueueRoom room_of(Lane lane) {
+    // A caller's share of those that wait is as many as its client waits for.
+    constexpr std::size_t kWaiting = 128;
+    switch (lane) {
+        case Lane::kLists:
+            return {.places = 12, .waiting = kWaiting};
+        case Lane::kChanges:
+            return {.places = 16, .waiting = kWaiting};
+        case Lane::kReads:
+        case Lane::kEndings:
+            break;
+    }
+    return {.places = 16, .waiting = kWaiting, .is_open_to_all = true};
+}
 
 bool is_read(std::string_view method, const ResourcePath& path) {
     const auto* const endpoint = find_endpoint(method, path);
@@ -134,7 +173,12 @@ AdminResponse too_many_operations() {
 }
 
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
-                           std::vector<const PlanTable*> tables, AdminRequest request) {
+                           std::vector<const PlanTable*> tables, CallerRights& rights,
+                           AdminRequest request) {
+    auto answer = co_await check(rights);
+    if (auto* const refusal = std::get_if<AdminResponse>(&answer)) {
+        co_return std::move(*refusal);
+    }
     const Endpoint* const found = find_endpoint(request.method, request.path);
     const auto methods = methods_of(request.path);
     if (methods.empty()) {
@@ -159,7 +203,9 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                                      .id = std::move(id),
                                      .request = request,
                                      .query = std::move(query),
-                                     .preconditions = Preconditions(request)};
+                                     .preconditions = Preconditions(request),
+                                     .rights = rights,
+                                     .held = std::move(std::get<HeldRights>(answer))};
         const auto preconditions = for_resource.preconditions;
         auto response = co_await found->handle(std::move(for_resource));
         // Handlers of other methods evaluate the conditions before they change anything.

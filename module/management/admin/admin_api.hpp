@@ -2,12 +2,15 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "module/management/admin/admin_request.hpp"
+#include "module/management/admin/caller_queue.hpp"
+#include "module/management/admin/caller_rights.hpp"
 #include "module/management/database.hpp"
 #include "module/management/usage_reset.hpp"
 #include "module/quota/plan.hpp"
@@ -15,10 +18,26 @@
 namespace tollgate::management {
 
 /// Handles a request of tollgate_admin; module/README.md and openapi.json describe the resources.
+/// Nothing is executed before `rights` has confirmed that the caller may still make requests.
 /// `tables` are the plan tables that count in this Redis. All must outlive the task. Throws nothing
 /// but std::bad_alloc: an error is a response with an Error body.
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
-                           std::vector<const PlanTable*> tables, AdminRequest request);
+                           std::vector<const PlanTable*> tables, CallerRights& rights,
+                           AdminRequest request);
+
+/// Which requests wait for places together. Those of one lane take none from another one.
+enum class Lane : std::uint8_t {
+    kLists,    ///< searches, lists and histories
+    kReads,    ///< reads of one id, and what needs no Redis
+    kChanges,  ///< all changes but the following
+    kEndings,  ///< revocations, and changes of a state
+};
+inline constexpr std::size_t kLanes = 4;
+
+/// The lane of a request.
+Lane lane_of(const AdminRequest& request);
+/// How many requests of a lane a worker handles at a time, and how many wait.
+QueueRoom room_of(Lane lane);
 
 /// Whether a request changes nothing. `method` is `GET` also for HEAD.
 bool is_read(std::string_view method, const ResourcePath& path);

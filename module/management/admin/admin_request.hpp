@@ -47,6 +47,8 @@ struct AdminResponse {
     int status;
     std::string body{};  ///< JSON; empty: none
     std::vector<std::pair<std::string_view, std::string>> fields{};
+    /// The caller has no right to make requests any more: nothing was executed.
+    bool is_refusal = false;
 };
 
 /// A parameter of an endpoint's query. Requests are checked by it, and the document shows it.

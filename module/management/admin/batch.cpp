@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "module/management/admin/batch_recalls.hpp"
 #include "module/management/admin/batch_record.hpp"
 #include "module/management/admin/resources.hpp"
+#include "module/management/forwarding_database.hpp"
 #include "module/management/operation_error.hpp"
 
 namespace tollgate::management {
@@ -29,25 +31,11 @@ static_assert(kLongestOperation < BatchRecord::kLongestExecution,
               "a batch whose request waits does not count as interrupted");
 
 /// The database of a batch. It determines once, at the end, whether the changes survive a failover.
-class BatchDatabase final : public Database {
+class BatchDatabase final : public ForwardingDatabase {
   public:
-    explicit BatchDatabase(Database& database) : database_(database) {}
+    using ForwardingDatabase::ForwardingDatabase;
 
-    void execute(std::vector<Transaction> transactions, Done done) override {
-        database_.execute(std::move(transactions), std::move(done));
-    }
-    void wait(std::chrono::milliseconds time, Done done) override {
-        database_.wait(time, std::move(done));
-    }
-    bool defer(std::coroutine_handle<> task) override { return database_.defer(task); }
-    std::chrono::milliseconds elapsed() const override { return database_.elapsed(); }
-    bool may_span(std::string_view key, std::string_view other) const override {
-        return database_.may_span(key, other);
-    }
     Task<Durability> acknowledge() override { co_return Durability::kConfirmed; }
-
-  private:
-    Database& database_;
 };
 
 /// What became of an operation.
@@ -55,7 +43,11 @@ struct BatchResult {
     int status = kUnavailable;
     std::string id{};  ///< that it concerns; empty: not known
     std::string etag{};
-    std::string body{};  ///< JSON; empty: none
+    std::string body{};         ///< JSON; empty: none
+    bool is_not_begun = false;  ///< because of an operation before, or of the caller's rights
+
+    /// Whether a repetition of the batch executes the operation again.
+    bool is_to_be_repeated() const { return is_not_begun || status == kUnavailable; }
 };
 
 BatchResult result_of(const AdminRequest& request, AdminResponse response) {
@@ -77,30 +69,40 @@ BatchResult result_of(const AdminRequest& request, AdminResponse response) {
 BatchResult not_executed() {
     auto response = error_response(kUnavailable, "service_unavailable",
                                    "The operation was not executed: repeat the request.");
-    return {.status = kUnavailable, .body = std::move(response.body)};
+    return {.status = kUnavailable, .body = std::move(response.body), .is_not_begun = true};
 }
 
 /// Executes the requests after those with results, one after the other, until Redis cannot be
-/// reached or the time is over. Returns the results of all.
+/// reached, the time is over, or the caller has lost its rights. Returns the results of all.
 Task<std::vector<BatchResult>> execute_rest(const ResourceRequest& batch, Database& database,
                                             std::vector<AdminRequest> requests,
                                             std::vector<BatchResult> results) {
     BatchRecalls recalls(database, batch.keys, requests);
     results.reserve(requests.size());
-    bool goes_on = true;
+    std::optional<BatchResult> of_others;  // that are not begun
     for (std::size_t i = results.size(); i < requests.size(); ++i) {
-        goes_on = goes_on && database.elapsed() < kBatchTime;
-        if (!goes_on) {
-            results.push_back(not_executed());
+        if (!of_others && database.elapsed() >= kBatchTime) {
+            of_others = not_executed();
+        }
+        if (of_others) {
+            results.push_back(*of_others);
             continue;
         }
         auto tables = batch.tables;
         const bool leases_are_recalled = co_await recalls.recall_before(i);
         AdminRequest request = requests[i];
         request.leases_are_recalled = leases_are_recalled;
-        auto response =
-            co_await handle(database, batch.keys, std::move(tables), std::move(request));
-        goes_on = response.status != kUnavailable;
+        auto response = co_await handle(database, batch.keys, std::move(tables), batch.rights,
+                                        std::move(request));
+        if (response.is_refusal) {
+            of_others = BatchResult{
+                .status = response.status, .body = std::move(response.body), .is_not_begun = true};
+            results.push_back(*of_others);
+            continue;
+        }
+        if (response.status == kUnavailable) {
+            of_others = not_executed();
+        }
         results.push_back(result_of(requests[i], std::move(response)));
     }
     co_return results;
@@ -111,7 +113,7 @@ std::vector<RecordedResult> to_record(const std::vector<BatchResult>& results) {
     std::vector<RecordedResult> recorded;
     recorded.reserve(results.size());
     for (const auto& result : results) {
-        if (result.status == kUnavailable) {
+        if (result.is_to_be_repeated()) {
             break;
         }
         recorded.push_back({.status = result.status, .id = result.id});
@@ -148,28 +150,11 @@ AdminResponse batch_response(const std::vector<BatchResult>& results) {
     });
 }
 
-/// Requests that only read belong into requests of their own, whose responses are limited. Throws
-/// OperationError.
-void require_changes(const std::vector<AdminRequest>& requests) {
-    for (const auto& request : requests) {
-        const bool is_batch = longest_body(request.method, request.path) > kLongestBody;
-        if (is_batch || is_read(request.method, request.path)) {
-            refuse("operation " + request.part +
-                   " does not change a key: use a request of its own");
-        }
-        if (request.body.size() > kLongestBody) {
-            refuse("operation " + request.part + " has a body of more than " +
-                   std::to_string(kLongestBody) + " bytes");
-        }
-    }
-}
-
 }  // namespace
 
 Task<AdminResponse> execute_batch(ResourceRequest request) {
     request.preconditions.require_without_version();
-    auto requests = read_batch(request.request);
-    require_changes(requests);
+    auto requests = co_await read_batch(request.database, request.request);
     const IdempotentRequest idempotent(request.request);
     BatchRecord record(request.database, request.keys, idempotent, requests.size());
     auto recorded = co_await record.begin();

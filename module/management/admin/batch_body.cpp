@@ -3,25 +3,26 @@
 #include <optional>
 #include <utility>
 
+#include "module/management/admin/admin_api.hpp"
 #include "module/management/admin/json_body.hpp"
 #include "module/management/admin/json_slices.hpp"
+#include "module/management/admin/resources.hpp"
 #include "module/management/operation_error.hpp"
 
 namespace tollgate::management {
 
 namespace {
 
-/// The value of the only member, `operations`.
-std::string_view operations_in(std::string_view body) {
-    if (!is_json_text(body)) {
-        refuse("the body is not valid JSON");
-    }
-    const auto members = members_in(body);
-    if (members.size() != 1 || members.front().first != "operations" ||
-        !members.front().second.starts_with('[')) {
-        refuse("the body needs one member, the list \"operations\"");
-    }
-    return members.front().second;
+/// The longest operation, in bytes: its body, and what else it has.
+constexpr std::size_t kLongestElement = kLongestBody + 4096;
+
+[[noreturn]] void refuse_length(const std::string& number) {
+    refuse("operation " + number + " has a body of more than " + std::to_string(kLongestBody) +
+           " bytes");
+}
+
+[[noreturn]] void refuse_number() {
+    refuse("operations: use 1 to " + std::to_string(kMostOperations));
 }
 
 /// The object without its member `body`, which is written to `body`.
@@ -67,19 +68,46 @@ AdminRequest request_of(const AdminRequest& batch, std::string_view operation,
     return request;
 }
 
+/// Requests that only read belong into requests of their own, whose responses are limited. Throws
+/// OperationError.
+void require_change(const AdminRequest& request) {
+    const bool is_batch = longest_body(request.method, request.path) > kLongestBody;
+    if (is_batch || is_read(request.method, request.path)) {
+        refuse("operation " + request.part + " does not change a key: use a request of its own");
+    }
+    if (request.body.size() > kLongestBody) {
+        refuse_length(request.part);
+    }
+}
+
 }  // namespace
 
-std::vector<AdminRequest> read_batch(const AdminRequest& batch) {
-    const auto operations = elements_in(operations_in(batch.body));
-    if (operations.empty() || operations.size() > kMostOperations) {
-        refuse("operations: use 1 to " + std::to_string(kMostOperations));
-    }
+Task<std::vector<AdminRequest>> read_batch(Database& database, const AdminRequest& batch) {
+    using Next = ListSlices::Next;
+    ListSlices operations(batch.body, "operations", kLongestElement);
     std::vector<AdminRequest> requests;
-    requests.reserve(operations.size());
-    for (const auto operation : operations) {
-        requests.push_back(request_of(batch, operation, std::to_string(requests.size() + 1)));
+    for (auto next = operations.next(); next != Next::kEnd; next = operations.next()) {
+        const auto number = std::to_string(requests.size() + 1);
+        if (next == Next::kOther) {
+            refuse("the body needs one member, the list \"operations\"");
+        }
+        if (next == Next::kTooLong) {
+            refuse_length(number);
+        }
+        if (next == Next::kInvalid || !is_json_text(operations.element())) {
+            refuse("the body is not valid JSON");
+        }
+        if (requests.size() == kMostOperations) {
+            refuse_number();
+        }
+        requests.push_back(request_of(batch, operations.element(), number));
+        require_change(requests.back());
+        co_await Pause(database);
     }
-    return requests;
+    if (requests.empty()) {
+        refuse_number();
+    }
+    co_return requests;
 }
 
 }  // namespace tollgate::management

@@ -42,6 +42,9 @@ Task<AdminResponse> change_group_of(ResourceRequest request) {
     const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
     const std::function<void(const KeyRecord&)> check = [&](const KeyRecord& record) {
         require_usable_plan(tables, record, PlanOf::kGroup);
+        if (changes.has(redis::record_field::kLimits)) {
+            refuse_unused_limits(tables, record, PlanOf::kGroup);
+        }
         refuse_sliding_month(tables, record, PlanOf::kGroup);
     };
     const auto durability = co_await change_group(request.caller(), request.id, changes, check);
@@ -77,7 +80,11 @@ constexpr std::array kGroupParameters{
 };
 constexpr std::array kGroupEndpoints{
     Endpoint{"GET", "groups", "listGroups", list_groups, kGroupParameters},
-    Endpoint{"GET", "groups/{id}", "showGroup", show_group},
+    Endpoint{.method = "GET",
+             .path = "groups/{id}",
+             .operation = "showGroup",
+             .handle = show_group,
+             .own_lane = Lane::kReads},
     Endpoint{.method = "PATCH",
              .path = "groups/{id}",
              .operation = "changeGroup",

@@ -10,7 +10,15 @@ namespace {
 /// Goes through a valid JSON text.
 class JsonCursor {
   public:
-    explicit JsonCursor(std::string_view text) : text_(text) {}
+    explicit JsonCursor(std::string_view text, std::size_t at = 0) : text_(text), at_(at) {}
+
+    /// How much of the text was passed.
+    std::size_t at() const { return at_; }
+    /// Whether nothing follows.
+    bool is_at_end() {
+        skip_blanks();
+        return at_ == text_.size();
+    }
 
     /// Whether the next character is this one, which is then passed.
     bool take(char wanted) {
@@ -84,16 +92,43 @@ std::vector<std::pair<std::string_view, std::string_view>> members_in(std::strin
     return members;
 }
 
-std::vector<std::string_view> elements_in(std::string_view json) {
-    std::vector<std::string_view> elements;
-    JsonCursor cursor(json);
-    if (!cursor.take('[') || cursor.take(']')) {
-        return elements;
+ListSlices::ListSlices(std::string_view text, std::string_view name, std::size_t most)
+    : text_(text), most_(most) {
+    JsonCursor cursor(text_);
+    if (!cursor.take('{')) {
+        return;
     }
-    do {
-        elements.push_back(cursor.take_value());
-    } while (cursor.take(','));
-    return elements;
+    const auto member = cursor.take_value();
+    is_list_ = member.size() == name.size() + 2 && member.front() == '"' &&
+               member.substr(1, name.size()) == name && cursor.take(':') && cursor.take('[');
+    at_ = cursor.at();
+}
+
+ListSlices::Next ListSlices::next() {
+    if (!is_list_) {
+        return Next::kOther;
+    }
+    JsonCursor between(text_, at_);
+    const bool is_first = std::exchange(is_first_, false);
+    if (between.take(']')) {
+        const bool is_object_end = between.take('}');
+        if (!is_object_end) {
+            return between.take(',') ? Next::kOther : Next::kInvalid;
+        }
+        return between.is_at_end() ? Next::kEnd : Next::kInvalid;
+    }
+    if ((!is_first && !between.take(',')) || between.is_at_end()) {
+        return Next::kInvalid;
+    }
+    // An element is not looked for beyond its longest length.
+    const auto window = text_.substr(between.at(), most_ + 1);
+    JsonCursor in_element(window);
+    element_ = in_element.take_value();
+    if (element_.size() > most_) {
+        return Next::kTooLong;
+    }
+    at_ = between.at() + element_.size();
+    return Next::kElement;
 }
 
 }  // namespace tollgate::management

@@ -153,7 +153,8 @@ std::optional<std::string> take_digest(JsonBody& body, const std::string& name) 
     return digest;
 }
 
-NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now) {
+NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now,
+                        const HeldRights& rights) {
     JsonBody json(body);
     NewKeyBody key{
         .id = json.take_text("id"), .digest = take_digest(json, "digest"), .changes = {}};
@@ -163,6 +164,7 @@ NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now) {
     if (key.id) {
         require_valid_id(*key.id);
     }
+    rights.require_may_change(key.id.value_or(""), key.changes);
     return key;
 }
 
@@ -180,13 +182,15 @@ std::string read_wanted_digest(std::string_view body) {
     return token ? hex(sha256(*token)) : *digest;
 }
 
-KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now) {
+KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now,
+                        const HeldRights& rights, std::string_view id) {
     JsonBody json(body);
     auto changes = take_changes(json, now);
     json.require_empty();
     if (changes.empty()) {
         refuse("the body changes nothing");
     }
+    rights.require_may_change(id, changes);
     return changes;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "module/management/admin/caller_rights.hpp"
 #include "module/management/admin/json_body.hpp"
 #include "module/management/key_changes.hpp"
 
@@ -29,13 +30,17 @@ struct NewKeyBody {
     KeyChanges changes;                 ///< with a plan
 };
 
-NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now);
+/// Throws Reason::kNotPermitted if the caller may not give these values.
+NewKeyBody read_new_key(std::string_view body, std::chrono::sys_seconds now,
+                        const HeldRights& rights);
 
 /// The digest of the key of `POST keys/lookup`, in hexadecimal: `digest`, or that of `token`.
 std::string read_wanted_digest(std::string_view body);
 
-/// The changes of `PATCH keys/ID`: a JSON Merge Patch (RFC 7396).
-KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now);
+/// The changes of `PATCH keys/ID`: a JSON Merge Patch (RFC 7396). Throws Reason::kNotPermitted if
+/// the caller may not make them.
+KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now,
+                        const HeldRights& rights, std::string_view id);
 
 /// The changes of `PATCH groups/ID`: a JSON Merge Patch.
 KeyChanges read_group_changes(std::string_view body);

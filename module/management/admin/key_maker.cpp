@@ -128,6 +128,12 @@ Task<AdminResponse> execute_once(const ResourceRequest& request,
     co_return std::move(*response);
 }
 
+void require_may_show(const HeldRights& held, const KeysOfId& keys) {
+    for (const StoredKey& key : keys.keys) {
+        held.require_may_give(key.record.scopes);
+    }
+}
+
 Task<AdminResponse> make_key(const ResourceRequest& request, KeyMaking& making, int status,
                              std::optional<std::string> given) {
     std::string key;
@@ -138,6 +144,8 @@ Task<AdminResponse> make_key(const ResourceRequest& request, KeyMaking& making, 
         return given ? KeyMaking::KeyTraits{.digest = *given} : KeyMaking::traits_of(key);
     };
     co_await making.make(new_traits);
+    // The scopes may have changed since they were checked.
+    require_may_show(request.held, making.keys());
     const auto durability = co_await making.confirm();
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();

@@ -34,6 +34,7 @@ Task<AdminResponse> make_first_key(const ResourceRequest& request,
     apply(body.changes, record);
     const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
     require_usable_plan(tables, record);
+    refuse_unused_limits(tables, record);
     refuse_sliding_month(tables, record);
     record.id = id;
     KeyMaking making(request.caller(), FirstKey{.record = std::move(record),
@@ -91,7 +92,7 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
 Task<AdminResponse> create_key(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();
-    const auto body = read_new_key(request.request.body, now);
+    const auto body = read_new_key(request.request.body, now, request.held);
     const IdempotentRequest idempotent(request.request);
     // The conditions are about the list of keys, which has no version.
     request.preconditions.require_without_version();
@@ -129,19 +130,26 @@ Task<AdminResponse> find_key(ResourceRequest request) {
     auto digest = read_wanted_digest(request.request.body);
     KeyReader reader(request.database, request.keys);
     request.id = co_await reader.id_with(std::move(digest));
+    // Who finds out whose a key is leaves a trace, before the answer.
+    redis::Command trace =
+        add_to_audit(request.keys, entry_of(request.caller(), "lookup", request.id));
+    co_await run(request.database, std::move(trace));
     co_return co_await show_key(std::move(request));
 }
 
 Task<AdminResponse> change_key(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
     const auto now = co_await reader.now();
-    const auto changes = read_changes(request.request.body, now);
+    const auto changes = read_changes(request.request.body, now, request.held, request.id);
     const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
     const bool has_plan =
         changes.has(redis::record_field::kLimits) || changes.has(redis::record_field::kPlan);
     const std::function<void(const KeyRecord&)> check = [&](const KeyRecord& record) {
         if (has_plan) {
             require_usable_plan(tables, record);
+            if (changes.has(redis::record_field::kLimits)) {
+                refuse_unused_limits(tables, record);
+            }
             refuse_sliding_month(tables, record);
         }
     };
@@ -161,6 +169,8 @@ Task<AdminResponse> rotate_key(ResourceRequest request) {
     const auto overlap = read_overlap(request.request.body);
     const IdempotentRequest idempotent(request.request);
     KeyReader reader(request.database, request.keys);
+    const auto keys = co_await reader.all_keys(request.id);
+    require_may_show(request.held, keys);
     const auto now = co_await reader.time();
     // A request that did not wait arrived just now: its time is not known more exactly.
     constexpr std::chrono::milliseconds kPrompt{20};
@@ -193,12 +203,33 @@ constexpr std::array kListParameters{
 constexpr std::array kKeyEndpoints{
     Endpoint{"GET", "keys", "listKeys", list_keys, kListParameters},
     Endpoint{"POST", "keys", "createKey", create_key},
-    Endpoint{"POST", "keys/lookup", "findKey", find_key, {}, true},
-    Endpoint{"GET", "keys/{id}", "showKey", show_key},
-    Endpoint{"PATCH", "keys/{id}", "changeKey", change_key},
-    Endpoint{"DELETE", "keys/{id}", "revokeKey", revoke_key},
+    Endpoint{.method = "POST",
+             .path = "keys/lookup",
+             .operation = "findKey",
+             .handle = find_key,
+             .is_read = true,
+             .own_lane = Lane::kReads},
+    Endpoint{.method = "GET",
+             .path = "keys/{id}",
+             .operation = "showKey",
+             .handle = show_key,
+             .own_lane = Lane::kReads},
+    Endpoint{.method = "PATCH",
+             .path = "keys/{id}",
+             .operation = "changeKey",
+             .handle = change_key,
+             .may_change_state = true},
+    Endpoint{.method = "DELETE",
+             .path = "keys/{id}",
+             .operation = "revokeKey",
+             .handle = revoke_key,
+             .own_lane = Lane::kEndings},
     Endpoint{"POST", "keys/{id}/rotate", "rotateKey", rotate_key},
-    Endpoint{"GET", "me", "showCaller", show_caller},
+    Endpoint{.method = "GET",
+             .path = "me",
+             .operation = "showCaller",
+             .handle = show_caller,
+             .own_lane = Lane::kReads},
 };
 
 }  // namespace

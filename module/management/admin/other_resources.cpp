@@ -82,6 +82,12 @@ Task<AdminResponse> show_history(ResourceRequest request) {
                             [&](JsonWriter& json) { write_history(json, request.id, history); });
 }
 
+/// Whether the lists of all ids have those without a key.
+bool has_subjects(const ResourceRequest& request) {
+    return CountedIds::has_subjects(request.database, request.keys,
+                                    CountedIds::Subjects::kOmittedInCluster);
+}
+
 Task<AdminResponse> list_usage(ResourceRequest request) {
     AllUsageQuery query{.after = request.query.find("after"),
                         .limit = static_cast<std::size_t>(request.query.number("limit")),
@@ -92,7 +98,8 @@ Task<AdminResponse> list_usage(ResourceRequest request) {
     const auto write = [](JsonWriter& json, const UsagePage::OfId& usage) {
         write_history(json, usage.id, usage.days);
     };
-    auto response = co_await page_response(request, "ids", std::move(page.ids), page.next, write);
+    auto response = co_await page_response(request, "ids", std::move(page.ids), page.next, write,
+                                           has_subjects(request));
     co_return response;
 }
 
@@ -100,8 +107,8 @@ Task<AdminResponse> list_bans(ResourceRequest request) {
     auto after = request.query.find("after");
     const auto limit = static_cast<std::size_t>(request.query.number("limit"));
     auto page = co_await read_bans(request.database, request.keys, std::move(after), limit);
-    auto response =
-        co_await page_response(request, "bans", std::move(page.bans), page.next, write_ban);
+    auto response = co_await page_response(request, "bans", std::move(page.bans), page.next,
+                                           write_ban, has_subjects(request));
     co_return response;
 }
 
@@ -185,21 +192,37 @@ constexpr std::array kAuditParameters{
     QueryParameter{"id"},
 };
 constexpr std::array kOtherEndpoints{
-    Endpoint{"GET", "keys/{id}/usage", "showUsage", show_usage},
+    Endpoint{.method = "GET",
+             .path = "keys/{id}/usage",
+             .operation = "showUsage",
+             .handle = show_usage,
+             .own_lane = Lane::kReads},
     Endpoint{.method = "DELETE",
              .path = "keys/{id}/usage",
              .operation = "resetUsage",
              .handle = end_usage,
              .resets = UsageOf::kId},
     Endpoint{"GET", "keys/{id}/history", "showHistory", show_history, kHistoryParameters},
-    Endpoint{"GET", "keys/{id}/ban", "showBan", show_ban},
+    Endpoint{.method = "GET",
+             .path = "keys/{id}/ban",
+             .operation = "showBan",
+             .handle = show_ban,
+             .own_lane = Lane::kReads},
     Endpoint{"DELETE", "keys/{id}/ban", "liftBan", end_ban},
     Endpoint{"POST", "keys:batch", "changeKeys", execute_batch, {}, false, kLongestBatch},
     Endpoint{"GET", "usage", "listUsage", list_usage, kUsageParameters},
     Endpoint{"GET", "bans", "listBans", list_bans, kBanParameters},
     Endpoint{"GET", "audit", "listAudit", list_audit, kAuditParameters},
-    Endpoint{"GET", "plans", "listPlans", list_plans},
-    Endpoint{"GET", "openapi.json", "showDocument", show_openapi},
+    Endpoint{.method = "GET",
+             .path = "plans",
+             .operation = "listPlans",
+             .handle = list_plans,
+             .own_lane = Lane::kReads},
+    Endpoint{.method = "GET",
+             .path = "openapi.json",
+             .operation = "showDocument",
+             .handle = show_openapi,
+             .own_lane = Lane::kReads},
 };
 
 }  // namespace

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "module/management/admin/admin_api.hpp"
 #include "module/management/admin/admin_request.hpp"
+#include "module/management/admin/caller_rights.hpp"
 #include "module/management/admin/preconditions.hpp"
 #include "module/management/database.hpp"
 #include "module/management/operations.hpp"
@@ -28,6 +30,8 @@ struct ResourceRequest {
     AdminRequest request;
     Query query;
     Preconditions preconditions;
+    CallerRights& rights;  ///< a batch checks them again before each operation
+    HeldRights held;       ///< when this request began
 
     /// The caller of an operation that the request asks for.
     Caller caller() const { return {database, keys, request.actor, request.name}; }
@@ -76,16 +80,20 @@ Task<std::string> written_objects(Database& database, std::vector<Entry> entries
 }
 
 /// A page of a list whose entries `write` writes. `next` is the place of the next page, if there is
-/// one. The request must outlive the task.
+/// one. `has_subjects` says whether the list has ids without a key, unless it never has. The
+/// request must outlive the task.
 template <typename Entry, typename Write>
 Task<AdminResponse> page_response(const ResourceRequest& request, std::string_view name,
                                   std::vector<Entry> entries, std::optional<std::string> next,
-                                  Write write) {
+                                  Write write, std::optional<bool> has_subjects = std::nullopt) {
     const auto objects =
         co_await written_objects(request.database, std::move(entries), std::move(write));
     auto response = json_response(200, [&](JsonWriter& json) {
         json.array(name, [&] { json.json(objects); });
         json.member("next", next);
+        if (has_subjects) {
+            json.member("has_subjects", *has_subjects);
+        }
     });
     if (next) {
         add_next(response, request, *next);
@@ -109,9 +117,15 @@ struct Endpoint {
     std::size_t longest_body = kLongestBody;
     bool creates = false;             ///< a PATCH of what may not exist yet
     std::optional<UsageOf> resets{};  ///< whose counts it resets
+    std::optional<Lane> own_lane{};   ///< in place of the usual one of reads or changes
+    bool may_change_state = false;    ///< its body may change the state of a key
 
     /// Whether an `Idempotency-Key` makes the request safe to repeat.
     bool takes_idempotency_key() const { return method == "POST" && !is_read; }
+    /// Where the request waits. A change of a state has another lane: see lane_of().
+    Lane lane() const {
+        return own_lane.value_or(method == "GET" || is_read ? Lane::kLists : Lane::kChanges);
+    }
     bool has_id() const { return path.find("{id}") != std::string_view::npos; }
 };
 

@@ -39,6 +39,7 @@ struct RecordField {
     Parse parse_new = nullptr;
     bool is_settable = true;   ///< by operations on keys
     bool is_required = false;  ///< whether each key has it
+    bool limits_key = false;   ///< a key cannot change it of its own id
 
     // Of the OpenAPI document, as JSON.
     std::string_view shown_schema{};  ///< the JSON Schema of what is shown

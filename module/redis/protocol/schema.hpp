@@ -217,6 +217,7 @@ inline constexpr std::string_view kId = "id";
 inline constexpr std::string_view kPlan = "plan";
 inline constexpr std::string_view kLimits = "limits";
 inline constexpr std::string_view kGroup = "group";
+inline constexpr std::string_view kScopes = "scopes";
 inline constexpr std::string_view kState = "state";      ///< see key_state
 inline constexpr std::string_view kCreated = "created";  ///< Unix time
 /// The operation that stores the key, until it has shown the key.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <coroutine>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -9,8 +10,12 @@
 #include <vector>
 
 #include "module/management/admin/admin_api.hpp"
+#include "module/management/admin/batch_body.hpp"
+#include "module/management/forwarding_database.hpp"
 #include "module/management/key_operation.hpp"
+#include "module/management/operation_error.hpp"
 #include "t/unit/management/memory_database.hpp"
+#include "t/unit/management/test_rights.hpp"
 
 namespace tollgate::management {
 namespace {
@@ -56,7 +61,7 @@ class BatchTest : public testing::Test {
                              .body = json{{"operations", operations}}.dump(),
                              .idempotency_key = std::move(idempotency_key),
                              .actor = "key:portal"};
-        return run_to_end(handle(database_, keys_, {&table_}, std::move(request)));
+        return run_to_end(handle(database_, keys_, {&table_}, rights_, std::move(request)));
     }
     std::vector<int> statuses_of(const std::vector<json>& operations,
                                  std::optional<std::string> idempotency_key = std::nullopt) {
@@ -70,6 +75,7 @@ class BatchTest : public testing::Test {
         return statuses;
     }
 
+    TestRights rights_;
     MemoryDatabase database_;
     redis::Keys keys_ = MemoryDatabase::keys();
     PlanTable table_ = [] {
@@ -78,6 +84,47 @@ class BatchTest : public testing::Test {
         return table;
     }();
 };
+
+TEST_F(BatchTest, EndsWithTheRightsOfItsCaller) {
+    make_keys(4);
+    rights_.left = 3;  // the batch, and two operations
+    EXPECT_EQ(statuses_of(resets(4), "once"), (std::vector<int>{204, 204, 401, 401}));
+    EXPECT_EQ(database_.published.size(), 4) << "leases are recalled together";
+    rights_.left = 10;
+    EXPECT_EQ(statuses_of(resets(4), "once"), (std::vector<int>(4, 204)))
+        << "the repetition executes the others";
+}
+
+/// Counts how often a task lets other work go on.
+class PauseCounter final : public ForwardingDatabase {
+  public:
+    using ForwardingDatabase::ForwardingDatabase;
+    bool defer(std::coroutine_handle<> /*task*/) override {
+        ++pauses;
+        return false;
+    }
+    int pauses = 0;
+};
+
+TEST_F(BatchTest, ReadsALongBodyInTurns) {
+    PauseCounter database(database_);
+    const auto pauses = [&](const std::string& body) {
+        database.pauses = 0;
+        const AdminRequest request{.path = {}, .body = body, .actor = "key:portal"};
+        EXPECT_THROW(run_to_end(read_batch(database, request)), OperationError);
+        return database.pauses;
+    };
+    auto body = json{{"operations", resets(1000)}}.dump();
+    body.back() = '!';
+    EXPECT_EQ(pauses(body), 1000) << "the mistake is at the end";
+    EXPECT_EQ(pauses(json{{"operations", resets(1001)}}.dump()), 1000);
+    EXPECT_EQ(pauses(R"({"operations":[)" + std::string(1000000, '[')), 0);
+}
+
+TEST_F(BatchTest, DoesNotBeginWithoutRights) {
+    rights_.left = 0;
+    EXPECT_EQ(response_to(resets(1)).status, 401);
+}
 
 TEST_F(BatchTest, ResetsWaitForLeasesTogether) {
     make_keys(200);

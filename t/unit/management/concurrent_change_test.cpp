@@ -21,6 +21,7 @@
 #include "module/management/operations.hpp"
 #include "t/unit/management/issue.hpp"
 #include "t/unit/management/memory_database.hpp"
+#include "t/unit/management/test_rights.hpp"
 
 namespace tollgate::management {
 namespace {
@@ -159,6 +160,7 @@ class ConcurrentChangeTest : public testing::TestWithParam<bool> {
 
     using Names = std::vector<std::string>;
 
+    TestRights rights_;
     MemoryDatabase database_;
     redis::Keys keys_ = MemoryDatabase::keys();
     MemoryDatabase::Data start_;
@@ -302,7 +304,8 @@ TEST_P(ConcurrentChangeTest, ASecondRevocationEndsAKeyThatIsValidAgain) {
                              .path = ResourcePath::of_decoded("keys/acme"),
                              .body = "",
                              .actor = "key:portal"};
-        EXPECT_EQ(run_to_end(handle(database_, keys_, {}, std::move(request))).status, 204);
+        EXPECT_EQ(run_to_end(handle(database_, keys_, {}, rights_, std::move(request))).status,
+                  204);
     });
     end([&] {  // the id was issued again meanwhile, with another key
         auto operation = new_operation();

@@ -55,6 +55,29 @@ TEST(PlanRules, RefusesCustomWithoutLimits) {
     EXPECT_EQ(refusal_of(tables, "free"), "");
 }
 
+TEST(PlanRules, RefusesLimitsThatNoTableUses) {
+    const auto refuses = [](const std::vector<PlanTable>& tables, const std::string& plan,
+                            const std::string& limits) {
+        KeyRecord record;
+        record.plan = plan;
+        record.limits = limits;
+        try {
+            refuse_unused_limits(tables, record);
+            return false;
+        } catch (const OperationError&) {
+            return true;
+        }
+    };
+    auto with_default = table_of("b");
+    with_default.plans.erase(with_default.plans.begin());
+    with_default.default_plan = "pro";
+    EXPECT_TRUE(refuses({table_of("a")}, "free", "5r/m"));
+    EXPECT_FALSE(refuses({table_of("a")}, "free", ""));
+    EXPECT_FALSE(refuses({table_of("a")}, "pro", "5r/m"));
+    EXPECT_FALSE(refuses({table_of("a"), with_default}, "free", "5r/m"));
+    EXPECT_FALSE(refuses({}, "free", "5r/m"));
+}
+
 TEST(PlanRules, RefusesASlidingMonth) {
     EXPECT_NE(refusal_of({table_of("a")}, "slow", "5r/month"), "");
     EXPECT_EQ(refusal_of({table_of("a")}, "slow", "5r/d"), "");

@@ -12,6 +12,7 @@
 #include "module/management/key_reader.hpp"
 #include "t/unit/management/issue.hpp"
 #include "t/unit/management/memory_database.hpp"
+#include "t/unit/management/test_rights.hpp"
 
 namespace tollgate::management {
 namespace {
@@ -33,7 +34,7 @@ class RotationRecoveryTest : public testing::TestWithParam<std::string> {
                              .body = R"({"overlap":")" + GetParam() + R"("})",
                              .idempotency_key = name,
                              .actor = "key:portal"};
-        return run_to_end(handle(database_, keys_, {}, std::move(request)));
+        return run_to_end(handle(database_, keys_, {}, rights_, std::move(request)));
     }
 
     /// The key in a response. Empty if it has none.
@@ -61,6 +62,7 @@ class RotationRecoveryTest : public testing::TestWithParam<std::string> {
 
     bool has_overlap() const { return GetParam() != "0"; }
 
+    TestRights rights_;
     MemoryDatabase database_;
     redis::Keys keys_ = MemoryDatabase::keys();
     std::string lost_;  ///< the digest of the key in the lost response
