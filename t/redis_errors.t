@@ -18,7 +18,6 @@ sub lines { my ($gateway, $pattern) = @_; return scalar(() = $gateway->nginx->er
 my %refusals = (
     OOM      => [sub { $_[0]->cmd('CONFIG', 'SET', 'maxmemory', 1) }, sub { $_[0]->cmd('CONFIG', 'SET', 'maxmemory', 0) }],
     READONLY => [sub { $_[0]->cmd('REPLICAOF', '127.0.0.1', free_port()) }, sub { $_[0]->cmd('REPLICAOF', 'NO', 'ONE') }],
-    ACL      => [sub { $_[0]->cmd('ACL', 'SETUSER', 'default', '-hset') }, sub { $_[0]->cmd('ACL', 'SETUSER', 'default', '+@all') }],
     BUSY     => [
         sub {
             my ($redis) = @_;
@@ -31,8 +30,6 @@ my %refusals = (
 );
 for my $code (sort keys %refusals) {
     my ($begin, $end) = @{ $refusals{$code} };
-    # The texts of Redis 7, and of Redis 8 and Valkey.
-    my $reason = $code eq 'ACL' ? "ERR (?:The user executing the script can't run this command|ACL failure in script: User default)" : $code;
     subtest "$code under load" => sub {
         my $gateway = Gateway->start(
             plans         => 'plan free 1000000r/d;',
@@ -53,7 +50,7 @@ for my $code (sort keys %refusals) {
         wait_until('service', sub { lines($gateway, qr/is back/) });
         my $result = $load->finish;
         is_deeply([keys %{ $result->{status} }], [200], 'all requests are granted');
-        is(lines($gateway, qr/\[error\].*redis "main" is unreachable: $reason /), 1, 'one line when the breaker opens, with the reason');
+        is(lines($gateway, qr/\[error\].*redis "main" is unreachable: $code /), 1, 'one line when the breaker opens, with the reason');
         is(lines($gateway, qr/\[notice\].*redis "main" is back/), 1, '... and one when it closes, which is no error');
         is(lines($gateway, qr/\[error\]/), 1, '... and no other error');
         cmp_ok(lines($gateway, qr/\[warn\]/), '<=', 2, '... and few warnings');
@@ -63,6 +60,27 @@ for my $code (sort keys %refusals) {
         $gateway->nginx->stop;
     };
 }
+
+subtest 'a command that the user may not use' => sub {
+    my $gateway = Gateway->start(plans => 'plan free 1000000r/d;', table => 'lease=off');
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    $gateway->get('/', 'k');
+    my $redis = $gateway->redis;
+    my $connections = sub { join ' ', sort $redis->cmd('CLIENT', 'LIST') =~ /^id=(\d+) (?!.*cmd=client)/mg };
+    my ($before, $start) = ($connections->(), time);
+    $redis->cmd('ACL', 'SETUSER', 'default', '-hset');
+    # The texts of Redis 7, and of Redis 8 and Valkey.
+    my $refusals = sub { lines($gateway, qr/\[error\].*redis "main": ERR (?:The user executing the script can't run this command|ACL failure in script: User default)/) };
+    my %status;
+    wait_until('two lines', sub { $status{ $gateway->get('/', 'k')->status }++; $refusals->() >= 2 });
+    cmp_ok($refusals->(), '<=', 1 + time - $start, 'is logged once a second');
+    $redis->cmd('ACL', 'SETUSER', 'default', '+@all');
+    is_deeply([keys %status], [200], 'all requests are granted by the node alone');
+    is($connections->(), $before, 'no connection is lost');
+    wait_until('the requests of the node', sub { $gateway->get('/', 'k'); $gateway->unsettled == 0 });
+    unlike($gateway->nginx->error_log, qr/unreachable/, 'Redis is not taken to be unreachable');
+    $gateway->nginx->stop;
+};
 
 subtest 'an error of one id is logged once a second' => sub {
     my $gateway = Gateway->start(plans => 'plan free 1000000r/d;', table => 'lease=off', redis => 'on_failure deny;');

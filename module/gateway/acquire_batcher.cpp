@@ -174,7 +174,7 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
     pending->finish_idle();
     if (!pending->empty()) {
         context_.statistics()["commands.acquire"].add();
-        context_.transport().run(slot, std::move(call), std::move(pending));
+        calls_.run(slot, std::move(call), std::move(pending));
     }
 }
 

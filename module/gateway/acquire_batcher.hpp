@@ -11,6 +11,7 @@
 
 #include "module/gateway/acquire_waiter.hpp"
 #include "module/gateway/engine_context.hpp"
+#include "module/gateway/node_call.hpp"
 #include "module/redis/protocol/acquire_codec.hpp"
 #include "module/redis/topology/key_slot.hpp"
 #include "module/store/set_associative.hpp"
@@ -111,6 +112,7 @@ class AcquireBatcher : private Pinned {
     void fail(Group& group) noexcept;
 
     EngineContext& context_;
+    NodeCall calls_{context_, LogLevel::kError, {}};
     Settlement& settlement_;
     std::string node_;  ///< Zone::node_name
     Groups groups_;

@@ -152,7 +152,7 @@ bool AcquireCall::add(Group& group) {
     }
 }
 
-void AcquireCall::on_values(redis::ReplyValues values) noexcept {
+void AcquireCall::on_result(redis::ReplyValues values) noexcept {
     bool is_reply = true;
     const bool done = attempt(context_.log(), [&] {
         auto results =
@@ -312,15 +312,18 @@ void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInst
     });
 }
 
-void AcquireCall::on_error(std::string_view message) noexcept {
-    if (message.starts_with("CROSSSLOT") && items_.size() > 1) {
-        // This Redis is a node of a cluster: it decides one id in a call.
+/// This Redis is a node of a cluster: it decides one id in a call.
+bool AcquireCall::is_expected(std::string_view error) const noexcept {
+    return error.starts_with("CROSSSLOT") && items_.size() > 1;
+}
+
+void AcquireCall::on_refusal(std::string_view error) noexcept {
+    if (is_expected(error)) {
         batcher_.most_groups_ = 1;
         send_again(false);
-        return;
+    } else {
+        fail_all(AcquireFailure::kNotApplied);
     }
-    context_.report_error(slot_, message);
-    fail_all(AcquireFailure::kNotApplied);
 }
 
 /// Redis decided nothing: queues the groups again. A group that was late twice fails.

@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "module/gateway/acquire_batcher.hpp"
+#include "module/gateway/node_call.hpp"
 #include "module/gateway/zone.hpp"
 #include "module/quota/owed_units.hpp"
 #include "module/redis/protocol/acquire_codec.hpp"
-#include "module/redis/protocol/pipeline.hpp"
 
 namespace tollgate::gateway {
 
 /// One call of the acquire script: prepares it from the state of each group's quotas, and applies
 /// its reply to them and to the waiters.
-class AcquireCall : public redis::ReplyHandler {
+class AcquireCall : public NodeCall::Reply {
   public:
     using Group = AcquireBatcher::Group;
 
@@ -34,8 +34,6 @@ class AcquireCall : public redis::ReplyHandler {
     /// The call to send. Throws std::bad_alloc.
     redis::Call call();
 
-    void on_values(redis::ReplyValues values) noexcept override;
-    void on_error(std::string_view message) noexcept override;
     void on_failure() noexcept override { fail_all(AcquireFailure::kUnknown); }
     void on_unsent() noexcept override { fail_all(AcquireFailure::kNotApplied); }
 
@@ -43,6 +41,10 @@ class AcquireCall : public redis::ReplyHandler {
     void fail_all(AcquireFailure failure) noexcept;
 
   private:
+    void on_result(redis::ReplyValues values) noexcept override;
+    void on_refusal(std::string_view error) noexcept override;
+    bool is_expected(std::string_view error) const noexcept override;
+
     /// What the call asks for one group.
     struct Item {
         Item(Group& asked, Acquire& sent)

@@ -225,6 +225,9 @@ void Admission::use(FlightAnswer answer) {
         case FlightAnswer::kUnavailable:
             apply_failure_policy();
             break;
+        case FlightAnswer::kRefused:
+            use(places_->enter_alone(false));
+            break;
         case FlightAnswer::kNoRoom:
             engine().report_record("no room in the zone for requests in flight");
             refuse_unavailable();

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "module/redis/protocol/changed_names.hpp"
-#include "module/redis/protocol/node_calls.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::gateway {
@@ -29,7 +28,7 @@ constexpr int kMostPages = 25;
 
 }  // namespace
 
-class ChangeTracker::Reply final : public redis::ReplyHandler {
+class ChangeTracker::Reply final : public NodeCall::Reply {
   public:
     Reply(ChangeTracker& tracker, std::uint64_t number, Page page)
         : tracker_(tracker),
@@ -37,14 +36,13 @@ class ChangeTracker::Reply final : public redis::ReplyHandler {
           page_(std::move(page)),
           sent_(tracker.context_.clock().steady()) {}
 
-    void on_values(redis::ReplyValues values) noexcept override {
+    void on_result(redis::ReplyValues values) noexcept override {
         if (is_current() && !attempt(log(), [&] { tracker_.take(page_, sent_, values); })) {
             tracker_.forget_gap();
         }
     }
-    void on_error(std::string_view message) noexcept override {
+    void on_refusal(std::string_view /*error*/) noexcept override {
         if (is_current()) {
-            attempt(log(), [&] { tracker_.refuse(message); });
             tracker_.forget_gap();
         }
     }
@@ -67,6 +65,8 @@ class ChangeTracker::Reply final : public redis::ReplyHandler {
 
 ChangeTracker::ChangeTracker(EngineContext& context)
     : context_(context),
+      calls_(context, LogLevel::kWarning,
+             "missed changes cannot be read; all cached keys are looked up again: "),
       shared_(context.zone().redis(context.settings().name_hash)),
       retry_(context.make_timer([this] { read(); })) {}
 
@@ -145,8 +145,8 @@ void ChangeTracker::read_page(const Page& page) {
     redis::Call call{&redis::changes_script(), {key}};
     call.arguments.add((has_moved_ ? kKept : gap).count());
     call.arguments.add(page.start);
-    context_.transport().run(context_.slot_of_key(key), std::move(call),
-                             std::make_unique<Reply>(*this, ++reading_, page));
+    calls_.run(context_.slot_of_key(key), std::move(call),
+               std::make_unique<Reply>(*this, ++reading_, page));
 }
 
 /// Notes the changes of this page, and asks for the next one.
@@ -154,9 +154,6 @@ void ChangeTracker::take(const Page& page, ExactSteadyTime sent, redis::ReplyVal
     const ExactSteadyTime received = context_.clock().steady();
     const auto changed = redis::read_changed_names(values);
     if (!changed) {
-        if (const auto refusal = redis::read_refusal(values)) {
-            refuse(*refusal);
-        }
         forget_gap();
         return;
     }
@@ -189,12 +186,6 @@ void ChangeTracker::forget_gap() noexcept {
 void ChangeTracker::forget(SteadyTime until) noexcept {
     const LockedNode node(context_.zone());
     shared_.forgotten_until.set(std::max(shared_.forgotten_until.value(), until.count()));
-}
-
-void ChangeTracker::refuse(std::string_view message) {
-    context_.log_refusal(
-        LogLevel::kWarning,
-        "missed changes cannot be read; all cached keys are looked up again: ", message);
 }
 
 }  // namespace tollgate::gateway

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "module/gateway/engine_context.hpp"
+#include "module/gateway/node_call.hpp"
 #include "module/gateway/zone.hpp"
 #include "module/quota/redis_clock.hpp"
 #include "module/redis/protocol/reply.hpp"
@@ -55,9 +56,9 @@ class ChangeTracker : private Pinned {
     void begin_gap() noexcept;
     void forget_gap() noexcept;
     void forget(SteadyTime until) noexcept;
-    void refuse(std::string_view message);
 
     EngineContext& context_;
+    NodeCall calls_;
     SharedRedis& shared_;
     bool is_subscribed_ = false;
     bool was_subscribed_ = false;

@@ -11,21 +11,17 @@ namespace tollgate::gateway {
 namespace {
 
 /// Logs what Redis refuses to the publication of the plan tables.
-class PublicationReply final : public redis::ReplyHandler {
+class PublicationReply final : public NodeCall::Reply {
   public:
     explicit PublicationReply(Engine& engine) : engine_(engine) {}
 
-    void on_values(redis::ReplyValues values) noexcept override {
-        if (const auto refusal = redis::read_refusal(values)) {
+    void on_result(redis::ReplyValues values) noexcept override {
+        if (const auto refusal = redis::read_refused_history(values)) {
             engine_.log_refusal(LogLevel::kError,
                                 "no request can be counted after the end of this day, because "
                                 "Redis refuses a command for the history: ",
                                 *refusal);
         }
-    }
-    void on_error(std::string_view message) noexcept override {
-        engine_.log_refusal(LogLevel::kWarning,
-                            "plan tables are not published for the command: ", message);
     }
     void on_failure() noexcept override {}  // The next connection publishes them again.
 
@@ -49,8 +45,8 @@ void Engine::publish_plans() noexcept {
         }
         if (!own.empty()) {
             const auto now = std::chrono::floor<std::chrono::seconds>(clock().wall());
-            transport().run(slot, redis::publish_call(settings().keys, own, now),
-                            std::make_unique<PublicationReply>(*this));
+            publications_.run(slot, redis::publish_call(settings().keys, own, now),
+                              std::make_unique<PublicationReply>(*this));
         }
     });
 }

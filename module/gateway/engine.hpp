@@ -8,6 +8,7 @@
 #include "module/gateway/key_uses.hpp"
 #include "module/gateway/known_keys.hpp"
 #include "module/gateway/known_values.hpp"
+#include "module/gateway/node_call.hpp"
 #include "module/gateway/node_heartbeat.hpp"
 #include "module/gateway/settlement.hpp"
 #include "module/gateway/shared_budgets.hpp"
@@ -46,6 +47,8 @@ class Engine : public EngineContext {
     void shut_down() noexcept;
 
   private:
+    NodeCall publications_{*this, LogLevel::kWarning,
+                           "plan tables are not published for the command: "};
     AcquireBatcher acquires_{*this, settlement_};
     Settlement settlement_{*this, acquires_, slices_};
     KeyLookups lookups_{*this, settlement_};

@@ -28,7 +28,7 @@ void EngineContext::restart_clock(redis::Slot slot, ExactSteadyTime sent, ExactS
 }
 
 void EngineContext::report_error(redis::Slot slot, std::string_view error) noexcept {
-    if (redis::error_scope(error) == redis::ErrorScope::kServer) {
+    if (redis::error_scope(error) == redis::ErrorScope::kServer && !redis::is_forbidden(error)) {
         transport_.report_failure(slot, error);
         return;
     }

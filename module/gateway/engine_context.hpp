@@ -37,7 +37,14 @@ class EngineContext : private Pinned {
     std::span<const ServedTable> tables() const { return tables_; }
     Zone& zone() const { return zone_; }
     RedisStatistics& statistics() const { return statistics_; }
-    Transport& transport() const { return transport_; }
+    /// What the node knows of its way to Redis. A NodeCall uses it for calls.
+    const Transport& transport() const { return transport_; }
+    /// Calls a script for an operation on keys: see Transport::run.
+    void manage(redis::Slot slot, redis::Call call,
+                std::unique_ptr<redis::ReplyHandler> handler) const noexcept {
+        call.lane = redis::Lane::kManagement;
+        transport_.run(slot, std::move(call), std::move(handler));
+    }
     UnstoredUnits& unstored() { return unstored_; }
     const Clock& clock() const { return environment_.clock; }
     Log& log() const { return environment_.log; }
@@ -76,7 +83,8 @@ class EngineContext : private Pinned {
                        ExactInstant time) const;
 
     /// The slot's master answered with this error. If it concerns the server, the transport treats
-    /// it as a failure; otherwise it is logged, once a second at most.
+    /// it as a failure. Otherwise, and if the user may not do this, it is logged, once a second at
+    /// most.
     void report_error(redis::Slot slot, std::string_view error) noexcept;
     /// Logs what is wrong with the record of a key, once a second at most: each request with the
     /// key may find it.
@@ -85,6 +93,8 @@ class EngineContext : private Pinned {
     void log_refusal(LogLevel level, std::string_view what, std::string_view error) noexcept;
 
   private:
+    friend class NodeCall;
+
     void log_error(redis::LogThrottle& throttle, std::string_view text) noexcept;
 
     const RedisSettings& settings_;

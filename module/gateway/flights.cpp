@@ -18,29 +18,34 @@ constexpr milliseconds kInterval{500};
 /// How long a request that is refused waits for places that are recalled, and how often.
 constexpr milliseconds kRecallTakes{10};
 constexpr int kMostPauses = 2;
+/// After Redis has refused a call, it is asked again after this time.
+constexpr milliseconds kAfterRefusal{1000};
 
 }  // namespace
 
-class Flights::Reply final : public redis::ReplyHandler {
+class Flights::Reply final : public NodeCall::Reply {
   public:
     Reply(Flights& owner, const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent)
         : owner_(owner), key_(key), ask_(ask), sent_(sent) {}
 
-    void on_values(redis::ReplyValues values) noexcept override {
+    void on_result(redis::ReplyValues values) noexcept override {
         const auto given = redis::read_places(values);
         if (!given ||
             !attempt(owner_.context_.log(), [&] { owner_.on_places(key_, ask_, sent_, *given); })) {
             on_failure();
         }
     }
-    void on_error(std::string_view message) noexcept override {
-        if (redis::is_lasting(message)) {
-            owner_.context_.log_refusal(
-                LogLevel::kError, "requests in flight are limited by each node alone: ", message);
+    void on_refusal(std::string_view error) noexcept override {
+        if (redis::is_lasting(error)) {
+            owner_.refused_until_ = owner_.context_.steady_time() + kAfterRefusal;
+            owner_.on_failure(key_, ask_, FlightAnswer::kRefused);
+        } else {
+            on_failure();
         }
-        on_failure();
     }
-    void on_failure() noexcept override { owner_.on_failure(key_, ask_); }
+    void on_failure() noexcept override {
+        owner_.on_failure(key_, ask_, FlightAnswer::kUnavailable);
+    }
 
   private:
     Flights& owner_;
@@ -76,7 +81,10 @@ FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const Tab
     if (answer != FlightAnswer::kAsk) {
         return answer;
     }
-    if (!context_.transport().is_reachable(context_.slot_of(id))) {
+    if (context_.steady_time() < refused_until_) {
+        return FlightAnswer::kRefused;
+    }
+    if (!may_call(id)) {
         return FlightAnswer::kUnavailable;
     }
     entry.waiting.push(waiter);
@@ -105,6 +113,12 @@ void Flights::return_if_exiting(const FlightKey& key) noexcept {
     }
 }
 
+/// Whether a call may succeed.
+bool Flights::may_call(std::string_view id) const {
+    return context_.steady_time() >= refused_until_ &&
+           context_.transport().is_reachable(context_.slot_of(id));
+}
+
 /// Asks for places for all waiters.
 void Flights::call_for_waiters(const FlightKey& key, Entry& entry) {
     entry.asked.append(entry.waiting);
@@ -116,7 +130,7 @@ void Flights::call_for_waiters(const FlightKey& key, Entry& entry) {
 void Flights::call(const FlightKey& key, Entry& entry, const FlightAsk& ask) {
     entry.is_calling = true;
     if (!attempt(context_.log(), [&] { send(key, entry.id, entry.table, ask); })) {
-        on_failure(key, ask);
+        on_failure(key, ask, FlightAnswer::kUnavailable);
     }
 }
 
@@ -136,7 +150,7 @@ void Flights::send(const FlightKey& key, std::string_view id, std::string_view t
                                                               .lifetime = NodeFlights::kPlacesLast,
                                                               .version = ask.version});
     context_.statistics()["commands.flight"].add();
-    context_.transport().run(context_.slot_of(id), std::move(call), std::move(reply));
+    calls_.run(context_.slot_of(id), std::move(call), std::move(reply));
 }
 
 void Flights::on_places(const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent,
@@ -217,7 +231,7 @@ void Flights::on_pause_end() noexcept {
     });
 }
 
-void Flights::on_failure(const FlightKey& key, const FlightAsk& ask) noexcept {
+void Flights::on_failure(const FlightKey& key, const FlightAsk& ask, FlightAnswer answer) noexcept {
     const auto found = entries_.find(key);
     if (found == entries_.end() || ask.is_return()) {
         return;
@@ -229,7 +243,7 @@ void Flights::on_failure(const FlightKey& key, const FlightAsk& ask) noexcept {
     WaitList<FlightWaiter> failed;
     failed.append(entry.asked);
     failed.append(entry.waiting);
-    failed.drain([](FlightWaiter& waiter) { waiter.on_place(FlightAnswer::kUnavailable); });
+    failed.drain([answer](FlightWaiter& waiter) { waiter.on_place(answer); });
 }
 
 /// Returns the places that no request has used for a while; `at_once`: those that none uses now.
@@ -237,7 +251,7 @@ void Flights::return_unused(const FlightKey& key, std::string_view id, std::stri
                             bool at_once) {
     const auto entry = entries_.find(key);
     const bool is_calling = entry != entries_.end() && entry->second.is_calling;
-    if (is_calling || !context_.transport().is_reachable(context_.slot_of(id))) {
+    if (is_calling || !may_call(id)) {
         return;
     }
     if (const auto ask = node_.return_unused(key, at_once)) {
@@ -293,7 +307,7 @@ bool Flights::visit(const FlightKey& key, Entry& entry) {
     return_unused(key, entry.id, entry.table, false);
     const bool is_idle = !entry.is_calling && entry.waiting.empty();
     const auto upkeep = node_.keep_up(key, entry.limit, entry.is_calling, is_idle);
-    if (upkeep.renewal && context_.transport().is_reachable(context_.slot_of(entry.id))) {
+    if (upkeep.renewal && may_call(entry.id)) {
         call(key, entry, *upkeep.renewal);
     }
     return !upkeep.is_over;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "module/gateway/engine_context.hpp"
+#include "module/gateway/node_call.hpp"
 #include "module/gateway/node_flights.hpp"
 #include "module/gateway/wait_list.hpp"
 #include "module/quota/table_quota.hpp"
@@ -28,7 +29,8 @@ class FlightWaiter : public WaitLink<FlightWaiter> {
 /// id in Redis, for all of its workers, and counts its requests in the zone. A request that finds a
 /// free place needs no call of Redis. The node renews its places while it has requests, and returns
 /// those that were not used for a second. Places of a node that dies are free again after
-/// NodeFlights::kPlacesLast; those of a worker that dies as soon as another worker looks.
+/// NodeFlights::kPlacesLast; those of a worker that dies as soon as another worker looks. If Redis
+/// refuses a command that this needs, each node limits its requests alone.
 class Flights : private Pinned {
   public:
     /// The context must outlive it.
@@ -84,13 +86,17 @@ class Flights : private Pinned {
                    const redis::PlacesGiven& given);
     void answer(const FlightKey& key, Entry& entry, const NodeFlights::Change& change,
                 bool may_recall);
-    void on_failure(const FlightKey& key, const FlightAsk& ask) noexcept;
+    void on_failure(const FlightKey& key, const FlightAsk& ask, FlightAnswer answer) noexcept;
+    bool may_call(std::string_view id) const;
     void on_timer() noexcept;
     bool visit(const FlightKey& key, Entry& entry);
     std::vector<FlightKey> keys() const;
 
     EngineContext& context_;
     NodeFlights node_;
+    NodeCall calls_{context_, LogLevel::kError,
+                    "requests in flight are limited by each node alone: "};
+    SteadyTime refused_until_{};  ///< Redis is not asked before: it has refused a call
     Entries entries_;
     bool is_waiting_ = false;  ///< the timer runs
     std::unique_ptr<Timer> timer_;

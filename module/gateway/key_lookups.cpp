@@ -7,13 +7,12 @@
 #include "module/gateway/held_quotas.hpp"
 #include "module/gateway/settlement.hpp"
 #include "module/key/digest.hpp"
-#include "module/redis/protocol/pipeline.hpp"
 
 namespace tollgate::gateway {
 
 /// One call for a key's record. It refers to the look-up by key and number: the look-up may have
 /// failed before the reply comes.
-class LookupCall : public redis::ReplyHandler {
+class LookupCall : public NodeCall::Reply {
   public:
     LookupCall(KeyLookups& lookups, const KeyLookups::Pending& pending, redis::Slot slot)
         : lookups_(lookups),
@@ -41,7 +40,7 @@ class LookupCall : public redis::ReplyHandler {
     std::uint64_t number() const { return number_; }
     SteadyTime sent() const { return sent_; }
 
-    void on_values(redis::ReplyValues values) noexcept override {
+    void on_result(redis::ReplyValues values) noexcept override {
         end();
         bool is_record = false;
         const bool done = attempt(lookups_.context_.log(),
@@ -49,12 +48,6 @@ class LookupCall : public redis::ReplyHandler {
         if (!done || !is_record) {
             lookups_.fail(*this);
         }
-        lookups_.send_queued();
-    }
-    void on_error(std::string_view message) noexcept override {
-        end();
-        lookups_.context_.report_error(slot_, message);
-        lookups_.fail(*this);
         lookups_.send_queued();
     }
     void on_failure() noexcept override {
@@ -170,7 +163,7 @@ bool KeyLookups::send(Pending& pending) {
     auto handler = std::make_unique<LookupCall>(*this, pending, slot);
     redis::Call call{&redis::lookup_script(), {name_of(pending.key, pending.group)}};
     context_.statistics()["commands.lookup"].add();
-    context_.transport().run(slot, std::move(call), std::move(handler));
+    requests_.run(slot, std::move(call), std::move(handler));
     return true;
 }
 

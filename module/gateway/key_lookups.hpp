@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "module/gateway/engine_context.hpp"
+#include "module/gateway/node_call.hpp"
 #include "module/gateway/wait_list.hpp"
 #include "module/key/api_key.hpp"
 #include "module/redis/protocol/lookup.hpp"
@@ -124,6 +125,7 @@ class KeyLookups {
     void finish(const KeyDigest& key, Notify notify) noexcept;
 
     EngineContext& context_;
+    NodeCall requests_{context_, LogLevel::kError, {}};
     Settlement& settlement_;
     std::array<WaitList<Pending>, 2> queues_;  ///< look-ups to be sent, by Priority
     std::unordered_map<KeyDigest, Pending, DigestHash> pending_;

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "module/key/digest.hpp"
-#include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/node_calls.hpp"
 
 namespace tollgate::gateway {
@@ -24,31 +23,17 @@ constexpr std::size_t kMostExamined = 1024;
 
 }  // namespace
 
-class KeyUses::Reply final : public redis::ReplyHandler {
+class KeyUses::Reply final : public NodeCall::Reply {
   public:
-    explicit Reply(KeyUses& owner) : owner_(owner) {}
-
-    void on_values(redis::ReplyValues values) noexcept override {
-        if (const auto refusal = redis::read_refusal(values)) {
-            on_error(*refusal);
-        } else {
-            owner_.was_refused_ = false;
-        }
-    }
-    void on_error(std::string_view message) noexcept override {
-        if (redis::is_lasting(message)) {
-            owner_.refuse(message);
-        }
-    }
+    void on_result(redis::ReplyValues /*values*/) noexcept override {}
     // A later use of the key is written again.
     void on_failure() noexcept override {}
-
-  private:
-    KeyUses& owner_;
 };
 
 KeyUses::KeyUses(EngineContext& context)
-    : context_(context), timer_(context.make_timer([this] { on_timer(); })) {}
+    : context_(context),
+      calls_(context, LogLevel::kWarning, "the last use of keys is not written: "),
+      timer_(context.make_timer([this] { on_timer(); })) {}
 
 KeyCache::Minute KeyUses::minute() const noexcept {
     constexpr std::int64_t kDistinct = 65'535;
@@ -153,19 +138,12 @@ void KeyUses::send_batch(std::span<const Chosen> batch) {
         redis::add_use(call, context_.settings().keys, use.id, field,
                        std::chrono::floor<std::chrono::milliseconds>(now - use.at));
     }
-    auto reply = std::make_unique<Reply>(*this);
+    auto reply = std::make_unique<Reply>();
     const redis::Slot slot = batch.front().slot;
     for (const Chosen& chosen : batch) {
         pending_.erase(chosen.use);
     }
-    context_.transport().run(slot, std::move(call), std::move(reply));
-}
-
-/// Logs an error once, until a call succeeds.
-void KeyUses::refuse(std::string_view message) noexcept {
-    if (!std::exchange(was_refused_, true)) {
-        context_.log_refusal(LogLevel::kWarning, "the last use of keys is not written: ", message);
-    }
+    calls_.run(slot, std::move(call), std::move(reply));
 }
 
 }  // namespace tollgate::gateway

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "module/gateway/engine_context.hpp"
+#include "module/gateway/node_call.hpp"
 #include "module/key/key_record.hpp"
 #include "module/redis/topology/key_slot.hpp"
 #include "module/store/key_cache.hpp"
@@ -64,13 +65,12 @@ class KeyUses : private Pinned {
     void send(std::size_t most, std::size_t examined) noexcept;
     std::vector<Chosen> choose(std::size_t most, std::size_t examined);
     void send_batch(std::span<const Chosen> batch);
-    void refuse(std::string_view message) noexcept;
 
     EngineContext& context_;
+    NodeCall calls_;
     Pending pending_;
-    Pending kept_;              ///< until their masters are reachable
-    bool is_waiting_ = false;   ///< the timer runs
-    bool was_refused_ = false;  ///< the log says so
+    Pending kept_;             ///< until their masters are reachable
+    bool is_waiting_ = false;  ///< the timer runs
     std::unique_ptr<Timer> timer_;
 };
 

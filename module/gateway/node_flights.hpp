@@ -15,6 +15,7 @@ enum class FlightAnswer : std::uint8_t {
     kEntered,      ///< a place; Flights::leave gives it back
     kFull,         ///< none: the limit is reached
     kUnavailable,  ///< none: Redis is unreachable
+    kRefused,      ///< none: Redis refuses a command that shares places among the nodes
     kNoRoom,       ///< none: the zone has no room to count the request
 };
 

@@ -26,20 +26,18 @@ constexpr std::int64_t kMostNodes = 100'000;
 
 }  // namespace
 
-class NodeHeartbeat::Reply final : public redis::ReplyHandler {
+class NodeHeartbeat::Reply final : public NodeCall::Reply {
   public:
     explicit Reply(NodeHeartbeat& owner) : owner_(owner) {}
 
-    void on_values(redis::ReplyValues values) noexcept override {
+    void on_result(redis::ReplyValues values) noexcept override {
         if (const auto nodes = redis::read_heartbeat(values)) {
             attempt(owner_.context_.log(), [&] { owner_.apply(*nodes); });
-        } else if (const auto refusal = redis::read_refusal(values)) {
-            on_error(*refusal);
         }
     }
-    void on_error(std::string_view message) noexcept override {
-        if (redis::is_lasting(message)) {
-            attempt(owner_.context_.log(), [&] { owner_.refuse(message); });
+    void on_refusal(std::string_view error) noexcept override {
+        if (redis::is_lasting(error)) {
+            attempt(owner_.context_.log(), [&] { owner_.pause(); });
         }
     }
     void on_failure() noexcept override {}  // The next heartbeat follows.
@@ -49,7 +47,10 @@ class NodeHeartbeat::Reply final : public redis::ReplyHandler {
 };
 
 NodeHeartbeat::NodeHeartbeat(EngineContext& context)
-    : context_(context), timer_(context.make_timer([this] { run(); })) {
+    : context_(context),
+      calls_(context, LogLevel::kWarning,
+             "nodes are not counted; in an outage, each node grants all that is left of a quota: "),
+      timer_(context.make_timer([this] { run(); })) {
     if (context.settings().on_failure == FailurePolicy::kLocal) {
         timer_->start(milliseconds(0));
     }
@@ -92,10 +93,9 @@ bool NodeHeartbeat::claim_turn() {
 
 void NodeHeartbeat::send() {
     const redis::Keys& keys = context_.settings().keys;
-    context_.transport().run(
-        context_.slot_of_key(keys.nodes()),
-        redis::heartbeat_call(keys, context_.zone().node_name(), interval() * kIntervals),
-        std::make_unique<Reply>(*this));
+    calls_.run(context_.slot_of_key(keys.nodes()),
+               redis::heartbeat_call(keys, context_.zone().node_name(), interval() * kIntervals),
+               std::make_unique<Reply>(*this));
 }
 
 /// A smaller number counts only if Redis reports smaller numbers for some intervals without a gap:
@@ -120,23 +120,12 @@ void NodeHeartbeat::apply(std::int64_t nodes) {
 }
 
 /// The user of Redis may be refused for a moment, or until an operator changes its ACL. Each
-/// refusal may cost a connection, so the pauses become longer.
-void NodeHeartbeat::refuse(std::string_view message) {
-    const bool is_first = pause_ == milliseconds{};
+/// refusal costs a call, so the pauses become longer.
+void NodeHeartbeat::pause() {
     pause_ = std::clamp(2 * pause_, interval(), kLongestInterval);
-    {
-        SharedRedis& shared = context_.zone().redis(context_.settings().name_hash);
-        const LockedNode node(context_.zone());
-        shared.heartbeat_due = context_.steady_time() + pause_ - kEarly;
-    }
-    if (!is_first) {
-        return;
-    }
-    context_.log_refusal(
-        LogLevel::kWarning,
-        "nodes are not counted; in an outage, each node grants all that is left of "
-        "a quota: ",
-        message);
+    SharedRedis& shared = context_.zone().redis(context_.settings().name_hash);
+    const LockedNode node(context_.zone());
+    shared.heartbeat_due = context_.steady_time() + pause_ - kEarly;
 }
 
 }  // namespace tollgate::gateway

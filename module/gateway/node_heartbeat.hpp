@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "module/gateway/engine_context.hpp"
+#include "module/gateway/node_call.hpp"
 
 namespace tollgate::gateway {
 
@@ -26,10 +27,11 @@ class NodeHeartbeat : private Pinned {
     bool claim_turn();
     void send();
     void apply(std::int64_t nodes);
-    void refuse(std::string_view message);
+    void pause();
     std::chrono::milliseconds interval() const;
 
     EngineContext& context_;
+    NodeCall calls_;
     std::chrono::milliseconds pause_{};  ///< after the last refusal; 0: the last one was none
     std::unique_ptr<Timer> timer_;
 };

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "module/gateway/zone.hpp"
-#include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/node_calls.hpp"
 
 namespace tollgate::gateway {
@@ -29,22 +28,12 @@ constexpr std::size_t kMostBudgetsInCall = 64;
 }  // namespace
 
 /// What was told and gets no reply is not told again: it would count twice.
-class SharedBudgets::Reply final : public redis::ReplyHandler {
+class SharedBudgets::Reply final : public NodeCall::Reply {
   public:
     Reply(SharedBudgets& owner, std::vector<Told> told) : owner_(owner), told_(std::move(told)) {}
 
-    void on_values(redis::ReplyValues values) noexcept override {
-        if (const auto refusal = redis::read_refusal(values)) {
-            on_error(*refusal);
-            return;
-        }
-        owner_.was_refused_ = false;
+    void on_result(redis::ReplyValues values) noexcept override {
         attempt(owner_.context_.log(), [&] { owner_.set_totals(told_, values); });
-    }
-    void on_error(std::string_view message) noexcept override {
-        if (redis::is_lasting(message)) {
-            owner_.refuse(message);
-        }
     }
     void on_failure() noexcept override {}
 
@@ -54,7 +43,9 @@ class SharedBudgets::Reply final : public redis::ReplyHandler {
 };
 
 SharedBudgets::SharedBudgets(EngineContext& context)
-    : context_(context), timer_(context.make_timer([this] { on_timer(); })) {}
+    : context_(context),
+      calls_(context, LogLevel::kWarning, "budgets of addresses are not shared: "),
+      timer_(context.make_timer([this] { on_timer(); })) {}
 
 void SharedBudgets::note(const PlanTable& table, const ClientAddress& address) noexcept {
     attempt(context_.log(), [&] {
@@ -122,7 +113,7 @@ void SharedBudgets::send(std::vector<Told> batch) {
     }
     const redis::Slot slot = batch.front().slot;
     auto reply = std::make_unique<Reply>(*this, std::move(batch));
-    context_.transport().run(slot, std::move(call), std::move(reply));
+    calls_.run(slot, std::move(call), std::move(reply));
 }
 
 void SharedBudgets::set_totals(const std::vector<Told>& told, redis::ReplyValues values) {
@@ -142,13 +133,6 @@ void SharedBudgets::set_totals(const std::vector<Told>& told, redis::ReplyValues
             .set_totals(one.owner, one.table->anonymous, one.charge,
                         rest.first(one.table->anonymous.size()));
         rest = rest.subspan(one.table->anonymous.size());
-    }
-}
-
-/// Logs an error once, until a call succeeds.
-void SharedBudgets::refuse(std::string_view message) noexcept {
-    if (!std::exchange(was_refused_, true)) {
-        context_.log_refusal(LogLevel::kWarning, "budgets of addresses are not shared: ", message);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "module/gateway/engine_context.hpp"
+#include "module/gateway/node_call.hpp"
 #include "module/quota/plan.hpp"
 #include "module/redis/topology/key_slot.hpp"
 #include "module/store/address_budgets.hpp"
@@ -49,13 +50,12 @@ class SharedBudgets : private Pinned {
     std::vector<Told> take_charges();
     void send(std::vector<Told> batch);
     void set_totals(const std::vector<Told>& told, redis::ReplyValues values);
-    void refuse(std::string_view message) noexcept;
 
     EngineContext& context_;
+    NodeCall calls_;
     std::list<Charged> pending_;                   ///< in the order in which they are looked at
     std::unordered_set<Owner, OwnerHash> owners_;  ///< of them
     bool is_waiting_ = false;                      ///< the timer runs
-    bool was_refused_ = false;                     ///< the log says so
     std::unique_ptr<Timer> timer_;
 };
 

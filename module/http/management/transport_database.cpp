@@ -179,7 +179,7 @@ void TransportDatabase::send(const std::shared_ptr<Batch>& batch) {
         auto next = batch->next_call();
         const auto slot = engine.slot_of_key(key_of(next.transaction, keys()));
         const auto script_call = call_of(next.transaction, keys());
-        redis::Call call{.script = &redis::transaction_script(), .lane = redis::Lane::kManagement};
+        redis::Call call{&redis::transaction_script()};
         for (const auto& key : script_call.keys) {
             call.keys.add(key);
         }
@@ -189,7 +189,7 @@ void TransportDatabase::send(const std::shared_ptr<Batch>& batch) {
         note_use(slot);
         auto reply = std::make_unique<BatchReply>(batch, std::move(next), slot, *this);
         ++batch->pending;
-        engine.transport().run(slot, std::move(call), std::move(reply));
+        engine.manage(slot, std::move(call), std::move(reply));
     }
     finish_one(batch);
 }

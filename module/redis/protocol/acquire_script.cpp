@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "module/redis/protocol/lua_text.hpp"
+#include "module/redis/protocol/node_script.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/redis/protocol/script.hpp"
 
@@ -104,7 +105,7 @@ std::string acquire_text() {
 }  // namespace
 
 const Script& acquire_script() {
-    static const Script script = make_script(
+    static const Script script = make_node_script(
         acquire_text(),
         {{"ban_field.kStrikes", ban_field::kStrikes},
          {"ban_field.kSince", ban_field::kSince},

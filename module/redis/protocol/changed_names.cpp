@@ -1,6 +1,7 @@
 #include "module/redis/protocol/changed_names.hpp"
 
 #include "module/redis/protocol/lua_text.hpp"
+#include "module/redis/protocol/node_script.hpp"
 #include "module/redis/protocol/reply.hpp"
 
 namespace tollgate::redis {
@@ -13,7 +14,7 @@ constexpr std::size_t kMostNames = 400;
 }  // namespace
 
 const Script& changes_script() {
-    static const Script script = make_script(
+    static const Script script = make_node_script(
 #include "module/redis/protocol/scripts/changes.lua"
     );
     return script;

@@ -83,7 +83,11 @@ ErrorScope error_scope(std::string_view message) noexcept {
     if (begins_with_any(message, kForbiddenInScript) || begins_with_any(message, kOfConnection)) {
         return ErrorScope::kServer;
     }
-    const auto code = code_of(without_place(message));
+    const auto text = without_place(message);
+    const auto code = code_of(text);
+    if (code == "NOPERM" && text.find(" access ") != text.npos) {
+        return ErrorScope::kCommand;  // "… no permissions to access one of the keys …"
+    }
     const auto* const known = std::ranges::find(kCodes, code, &ErrorCode::code);
     return known == kCodes.end() ? ErrorScope::kCommand : known->scope;
 }
@@ -92,6 +96,16 @@ ErrorAction error_action(std::string_view message) noexcept {
     const auto code = code_of(without_place(message));
     const auto* const known = std::ranges::find(kCodes, code, &ErrorCode::code);
     return known == kCodes.end() ? ErrorAction::kNone : known->action;
+}
+
+std::string error_codes_with_action() {
+    std::string codes(" ");
+    for (const ErrorCode& known : kCodes) {
+        if (known.action != ErrorAction::kNone) {
+            codes.append(known.code).append(" ");
+        }
+    }
+    return codes;
 }
 
 bool has_error_code(std::string_view message, std::string_view code) noexcept {

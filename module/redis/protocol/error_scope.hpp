@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace tollgate::redis {
@@ -9,7 +10,8 @@ namespace tollgate::redis {
 enum class ErrorScope : std::uint8_t {
     kServer,   ///< all commands of this connection: OOM, READONLY, LOADING, NOAUTH, …
     kCluster,  ///< the location of a key in a cluster: MOVED, ASK, TRYAGAIN, CROSSSLOT
-    kCommand   ///< only this command and its keys: WRONGTYPE, and unknown errors
+    kCommand   ///< only this command and its keys: WRONGTYPE, a key that the ACL forbids, unknown
+               ///< errors
 };
 
 /// Determines the scope by the error's code: the first word of the message. Redis 6 and earlier put
@@ -29,6 +31,9 @@ enum class ErrorAction : std::uint8_t {
 
 /// Determines the action by the error's code, as error_scope() does.
 ErrorAction error_action(std::string_view message) noexcept;
+
+/// The codes of all errors with an action, each between spaces.
+std::string error_codes_with_action();
 
 /// Whether the message has this code, such as "READONLY".
 bool has_error_code(std::string_view message, std::string_view code) noexcept;

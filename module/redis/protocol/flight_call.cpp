@@ -3,12 +3,13 @@
 #include <limits>
 
 #include "module/redis/protocol/lua_text.hpp"
+#include "module/redis/protocol/node_script.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::redis {
 
 const Script& flight_script() {
-    static const Script script = make_script(
+    static const Script script = make_node_script(
 #include "module/redis/protocol/scripts/flight.lua"
         , {{"kPlacesOf", kPlacesOf}, {"kRecalled", flight_field::kRecalled}});
     return script;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "module/redis/protocol/node_script.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "module/redis/protocol/reply.hpp"
 
@@ -45,7 +46,7 @@ std::string lookup_text() {
 }  // namespace
 
 const Script& lookup_script() {
-    static const Script script = make_script(lookup_text());
+    static const Script script = make_node_script(lookup_text());
     return script;
 }
 

@@ -7,11 +7,12 @@
 #include "module/quota/published_plans.hpp"
 #include "module/quota/window.hpp"
 #include "module/redis/protocol/lua_text.hpp"
+#include "module/redis/protocol/node_script.hpp"
 
 namespace tollgate::redis {
 
 const Script& heartbeat_script() {
-    static const Script script = make_script(
+    static const Script script = make_node_script(
 #include "module/redis/protocol/scripts/heartbeat.lua"
     );
     return script;
@@ -29,7 +30,7 @@ std::optional<std::int64_t> read_heartbeat(ReplyValues values) {
 }
 
 const Script& use_script() {
-    static const Script script = make_script(
+    static const Script script = make_node_script(
 #include "module/redis/protocol/scripts/use.lua"
         , {{"kSubjectUse", kSubjectUse}});
     return script;
@@ -51,7 +52,7 @@ void add_use(Call& call, const Keys& keys, std::string_view id, std::string_view
 }
 
 const Script& budget_script() {
-    static const Script script = make_script(
+    static const Script script = make_node_script(
 #include "module/redis/protocol/scripts/budget.lua"
     );
     return script;
@@ -94,7 +95,7 @@ std::optional<std::vector<std::int64_t>> read_budgets(ReplyValues values, std::s
 }
 
 const Script& publish_script() {
-    static const Script script = make_script(
+    static const Script script = make_node_script(
 #include "module/redis/protocol/scripts/publish.lua"
     );
     return script;
@@ -111,7 +112,7 @@ Call publish_call(const Keys& keys, std::span<const PlanTable* const> tables,
     return call;
 }
 
-std::optional<std::string_view> read_refusal(ReplyValues values) {
+std::optional<std::string_view> read_refused_history(ReplyValues values) {
     const bool is_text = values.size() == 1 && values.front()->type == REDIS_REPLY_STRING;
     return is_text ? std::optional(text_of(*values.front())) : std::nullopt;
 }

@@ -50,9 +50,7 @@ std::optional<std::vector<std::int64_t>> read_budgets(ReplyValues values, std::s
 const Script& publish_script();
 Call publish_call(const Keys& keys, std::span<const PlanTable* const> tables,
                   std::chrono::sys_seconds now);
-
-/// The error of a command that Redis refuses to one of these scripts or to changes_script(), which
-/// return it as a text. Nothing if these are other values.
-std::optional<std::string_view> read_refusal(ReplyValues values);
+/// The error of a command that a history needs and that Redis refuses. Nothing if there is none.
+std::optional<std::string_view> read_refused_history(ReplyValues values);
 
 }  // namespace tollgate::redis

@@ -343,6 +343,19 @@ TEST_F(FlightsTest, OfTwoKeysAreGivenToOneIfTheZoneHasOneRecordLeft) {
     EXPECT_EQ(second.status(), 0);
 }
 
+TEST_F(FlightsTest, AreLimitedByTheNodeAloneIfRedisRefusesTheCommand) {
+    settings.on_failure = FailurePolicy::kDeny;
+    Worker& worker = start();
+    worker.transport.error_of = [](const redis::Call& call) {
+        return call.script == &redis::flight_script() ? "NOPERM no permissions" : "";
+    };
+    EXPECT_EQ(begun(worker, 5), 3);
+    EXPECT_EQ(requests.back()->outcome().error.code, "too_many_in_flight");
+    EXPECT_EQ(requests.front()->outcome().verdict, Verdict::kGranted) << "Redis counts it";
+    EXPECT_EQ(worker.log.lines.size(), 1U);
+    EXPECT_TRUE(worker.transport.refused.empty());
+}
+
 TEST_F(FlightsTest, HaveTheNodesShareInAnOutage) {
     Worker& worker = start();
     ask(worker, "k");

@@ -129,7 +129,7 @@ TEST_F(NodeHeartbeatTest, ANodeThatIsRefusedForAMomentIsCountedSoon) {
 TEST_F(NodeHeartbeatTest, AnErrorOfTheSetAloneIsARefusal) {
     Worker& worker = start();
     worker.transport.replace_reply = [](const redis::Call&) {
-        return std::optional("*1\r\n$22\r\nWRONGTYPE not a string\r\n");
+        return std::optional("*1\r\n*1\r\n$22\r\nWRONGTYPE not a string\r\n");
     };
     run_for(59s);
     EXPECT_EQ(worker.log.lines.size(), 1U);

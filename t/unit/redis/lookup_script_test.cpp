@@ -3,6 +3,7 @@
 #include <regex>
 
 #include "module/redis/protocol/lookup.hpp"
+#include "module/redis/protocol/node_script.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "t/unit/redis/acquire_script.hpp"
 
@@ -53,7 +54,10 @@ TEST_F(AcquireScript, TheLookUpFetchesARecord) {
     reply = lookup();
     EXPECT_EQ(read_lookup(elements_of(*reply).subspan(1)).outcome, Lookup::Outcome::kUnknown);
     redis_->run({"SET", "t:key:x", "text"});
-    EXPECT_TRUE(text_of(*lookup()).starts_with("WRONGTYPE"));
+    reply = lookup();
+    const auto refusal = read_refusal(elements_of(*reply).subspan(1));
+    ASSERT_TRUE(refusal);
+    EXPECT_TRUE(refusal->starts_with("WRONGTYPE"));
 }
 
 }  // namespace

@@ -3,8 +3,7 @@
 -- budgets. ARGV[1] is the token. For each budget follow the Unix time in ms at which its hash expires, the number of its
 -- windows and, for each of these, the names of its two fields, the number of the current window, how many windows the clock
 -- of another node may be ahead, and the units charged in it. Returns the token, then for each window the units of all nodes,
--- or -1 if the clock of another node is ahead; or only the text of an error: an error reply could mean that Redis refuses
--- the connection.
+-- or -1 if the clock of another node is ahead.
 
 local totals, at = {ARGV[1]}, 2
 for key = 1, #KEYS do
@@ -15,10 +14,7 @@ for key = 1, #KEYS do
         local field = at + 5 * (window - 1)
         fields[2 * window - 1], fields[2 * window] = ARGV[field], ARGV[field + 1]
     end
-    local known = redis.pcall('HMGET', KEYS[key], unpack(fields))
-    if known.err then
-        return {ARGV[1], known.err}
-    end
+    local known = redis.call('HMGET', KEYS[key], unpack(fields))
     local changed, is_late = {}, false
     for window = 1, windows do
         local number, ahead, units = ARGV[at + 2] + 0, ARGV[at + 3] + 0, ARGV[at + 4] + 0
@@ -36,10 +32,7 @@ for key = 1, #KEYS do
         at = at + 5
     end
     if #changed > 0 then
-        local set = redis.pcall('HSET', KEYS[key], unpack(changed))
-        if type(set) == 'table' then
-            return {ARGV[1], set.err}
-        end
+        redis.call('HSET', KEYS[key], unpack(changed))
         -- The node that is ahead has set a later time, unless it has other windows.
         if not is_late or redis.call('PTTL', KEYS[key]) < 0 then
             redis.pcall('PEXPIREAT', KEYS[key], ends)

@@ -3,12 +3,9 @@
 -- otherwise 0. The names and values of the fields follow.
 --
 -- The commands that move a day to the history are needed at the end of the day only. They are tested here, on a field that
--- exists during the script. If one is refused, the reply has Redis's error after the token.
+-- exists during the script. If one is refused, Redis's error follows the token.
 
-local done = redis.pcall('HSET', KEYS[1], unpack(ARGV, 3))
-if type(done) == 'table' then
-    return done
-end
+redis.call('HSET', KEYS[1], unpack(ARGV, 3))
 if ARGV[2] == '1' then
     for _, command in ipairs({{'HKEYS'}, {'HDEL', ':'}, {'HINCRBY', ':', 1}, {'HDEL', ':'}}) do
         local tested = redis.pcall(command[1], KEYS[1], unpack(command, 2))

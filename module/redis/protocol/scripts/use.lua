@@ -1,8 +1,7 @@
 --R"lua(
 -- Notes when keys and subjects were last used. KEYS are pairs: the hash of uses and the set of digests of an id. ARGV[1]
 -- is the token, ARGV[2] the lifetime of a hash in seconds, ARGV[3] that of an id without a key. For each pair, a digest (or
--- kSubjectUse) and the ms since its use follow. Returns the token, then the status OK, or the text of the last error: an
--- error reply could mean that Redis refuses the connection.
+-- kSubjectUse) and the ms since its use follow. Returns the token, then the status OK; or the last error.
 
 local pcall, format = redis.pcall, string.format
 
@@ -43,13 +42,13 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local result = {ok = 'OK'}
+local failure
 for i = 1, #KEYS, 2 do
     local used = now - ARGV[i + 4]
     local noted = note(KEYS[i], KEYS[i + 1], ARGV[i + 3], (used - used % 60000) / 1000)
     if type(noted) == 'table' and noted.err then
-        result = noted.err
+        failure = noted
     end
 end
-return {ARGV[1], result}
+return failure or {ARGV[1], {ok = 'OK'}}
 --)lua"_lua

@@ -15,7 +15,10 @@ local function add_to_history(name, quota, past, kept, now)
         end
     end
     if #dropped > 0 then
-        redis.call('HDEL', name, unpack(dropped))
+        local done = redis.pcall('HDEL', name, unpack(dropped))
+        if type(done) == 'table' then
+            return done
+        end
     end
     for n = 1, #past, 2 do
         local day = past[n]
