@@ -223,7 +223,13 @@ void Admission::use(FlightAnswer answer) {
             refuse_in_flight();
             break;
         case FlightAnswer::kUnavailable:
-            apply_failure_policy();
+            // Redis may still decide the quotas.
+            if (const auto policy = engine().settings().on_failure;
+                policy == FailurePolicy::kDeny && !quota_.is_only_counted()) {
+                refuse_unavailable();
+            } else {
+                use(places_->enter_alone(policy == FailurePolicy::kAllow));
+            }
             break;
         case FlightAnswer::kRefused:
             use(places_->enter_alone(false));

@@ -356,6 +356,18 @@ TEST_F(FlightsTest, AreLimitedByTheNodeAloneIfRedisRefusesTheCommand) {
     EXPECT_TRUE(worker.transport.refused.empty());
 }
 
+/// A call for places that fails says nothing about the quota.
+TEST_F(FlightsTest, ThatAreNotSharedLeaveTheQuotaToRedis) {
+    Worker& worker = start();
+    ask(worker, "k", {.cost = 0});
+    worker.transport.choose_fate = [](const redis::Call& call) {
+        return call.script == &redis::flight_script() ? SimulatedTransport::Fate::kUnsent
+                                                      : SimulatedTransport::Fate::kAnswered;
+    };
+    EXPECT_EQ(begun(worker, 3), 3);
+    EXPECT_EQ(requests.back()->outcome().verdict, Verdict::kGranted);
+}
+
 TEST_F(FlightsTest, HaveTheNodesShareInAnOutage) {
     Worker& worker = start();
     ask(worker, "k");
