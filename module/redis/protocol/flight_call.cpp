@@ -11,7 +11,7 @@ namespace tollgate::redis {
 const Script& flight_script() {
     static const Script script = make_node_script(
 #include "module/redis/protocol/scripts/flight.lua"
-        , {{"kPlacesOf", kPlacesOf}, {"kRecalled", flight_field::kRecalled}});
+        , {{"kPlacesOf", kPlacesOf}});
     return script;
 }
 
@@ -22,12 +22,13 @@ Call flight_call(const Keys& keys, const PlacesWanted& wanted) {
     call.arguments.add(wanted.lifetime.count());
     call.arguments.add(wanted.version == 0 ? std::string() : std::to_string(wanted.version));
     call.arguments.add(keys.events());
+    call.arguments.add(wanted.deadline.time_since_epoch().count());
     return call;
 }
 
 std::optional<PlacesGiven> read_places(ReplyValues values) {
-    if (values.size() != 3 || values[0]->type != REDIS_REPLY_INTEGER ||
-        values[2]->type != REDIS_REPLY_INTEGER) {
+    if (values.size() != 4 || values[0]->type != REDIS_REPLY_INTEGER ||
+        values[2]->type != REDIS_REPLY_INTEGER || values[3]->type != REDIS_REPLY_INTEGER) {
         return std::nullopt;
     }
     const auto version =
@@ -35,7 +36,7 @@ std::optional<PlacesGiven> read_places(ReplyValues values) {
     if (!version || values[0]->integer < 0 || values[2]->integer < 0) {
         return std::nullopt;
     }
-    return PlacesGiven{values[0]->integer, *version, values[2]->integer};
+    return PlacesGiven{values[0]->integer, *version, values[2]->integer, values[3]->integer != 0};
 }
 
 }  // namespace tollgate::redis

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "module/quota/redis_clock.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/redis/protocol/script.hpp"
@@ -22,6 +23,7 @@ struct PlacesWanted {
     std::chrono::milliseconds lifetime{};
     /// Of the node's places, of which it returns the rest. 0: it returns none.
     std::int64_t version = 0;
+    Instant deadline{};  ///< by Redis's clock: nothing is done after it; 0: there is none
 };
 
 /// The places of the nodes after the call.
@@ -29,13 +31,15 @@ struct PlacesGiven {
     std::int64_t places = 0;   ///< of the node
     std::int64_t version = 0;  ///< increases with each change of them
     std::int64_t others = 0;   ///< of the other nodes
+    /// All nodes were told a moment ago that another one wants places.
+    bool is_recalled = false;
 };
 
 /// See scripts/flight.lua.
 const Script& flight_script();
 /// Throws std::bad_alloc.
 Call flight_call(const Keys& keys, const PlacesWanted& wanted);
-/// Nothing if the values are not those of the script.
+/// Nothing if the values are not those of the script, or if it was too late for the call.
 std::optional<PlacesGiven> read_places(ReplyValues values);
 
 }  // namespace tollgate::redis

@@ -18,7 +18,7 @@ inline constexpr std::string_view kEventsKey = "events";
 /// The begin of a message of `events`: nodes return the leases of the id that follows, or of a
 /// value of it if ValueDigest::suffix follows the id.
 inline constexpr std::string_view kRecallOf = "recall:";
-/// The same of the places of the id: see flight_field.
+/// The same of the places of the id: see scripts/flight.lua.
 inline constexpr std::string_view kPlacesOf = "places:";
 /// The begin of a message of `events`, and of a member of `changes`: the record of the group that
 /// follows has changed.
@@ -118,7 +118,8 @@ class Keys {
     std::string address(std::string_view address, std::string_view table) const {
         return tagged("address:", address).append(":").append(table);
     }
-    /// A hash: the places of each node for requests in flight, see flight_field.
+    /// A hash: the places of each node for requests in flight, and their sum; see
+    /// scripts/flight.lua.
     std::string flight(std::string_view id) const { return tagged("flight:", id); }
     /// A hash: what an id was granted in earlier days, see history_field. The last day is in the
     /// hash quota(), until the first request of a later day.
@@ -314,12 +315,6 @@ inline constexpr std::string_view kOfOther =
     "lease_time_of_other";  ///< when any other node got its last lease
 inline constexpr std::string_view kRecalled = "lease_recalled";  ///< when leases were last recalled
 }  // namespace lease_field
-
-/// Fields of the hash `flight:{ID}`. There is one for each table and node with places, named
-/// `TABLE:NODE`: see scripts/flight.lua.
-namespace flight_field {
-inline constexpr std::string_view kRecalled = "recalled";  ///< when places were last recalled
-}  // namespace flight_field
 
 /// Fields of the hash `ban:{ID}`. Times are Unix times in milliseconds.
 namespace ban_field {

@@ -158,8 +158,8 @@ class SimulatedRedis {
         return reply;
     }
     static std::string places_reply(const Places& own, std::int64_t others) {
-        return "*3\r\n:" + std::to_string(own.places) + "\r\n" + bulk(std::to_string(own.version)) +
-               ":" + std::to_string(others) + "\r\n";
+        return "*4\r\n:" + std::to_string(own.places) + "\r\n" + bulk(std::to_string(own.version)) +
+               ":" + std::to_string(others) + "\r\n:0\r\n";
     }
 
     /// See scripts/use.lua.
