@@ -12,6 +12,7 @@ use List::Util qw(sum0);
 use Nginx;
 use RedisCluster;
 use Test::More;
+use Time::HiRes qw(time);
 use Wait qw(becomes wait_until);
 
 my $upstream = HeldUpstream->new;
@@ -239,10 +240,52 @@ subtest 'two nodes' => sub {
     $other->nginx->stop;
 };
 
+subtest 'places are recalled only if a node has got some since' => sub {
+    my $gateway = start();
+    my $other = start(share => $gateway);
+    $gateway->subscribed(2);
+    my $published = sub { $gateway->redis->cmd('INFO', 'commandstats') =~ /^cmdstat_publish:calls=(\d+)/m ? $1 : 0 };
+    my @requests = map { begin($gateway, 'k') } 1 .. 3;
+    my ($before, $end) = ($published->(), time + 1.5);
+    my $tried = 0;
+    while (time < $end) {
+        is($other->get('/', 'k')->status, 429, 'refused') or last;
+        $tried++;
+    }
+    cmp_ok($tried, '>', 10, "$tried requests are refused");
+    is($published->() - $before, 1, 'one recall for all of them');
+    is(finish(shift @requests), 200, 'a request ends');
+    becomes_free($other, 'k', 'its place is returned at once, without another recall');
+    is($published->() - $before, 1, '… indeed');
+    is(finish($_), 200, 'they end') for @requests;
+    $_->nginx->stop for $gateway, $other;
+};
+
+subtest 'more ids than the zone has records' => sub {
+    my $ids = 400;
+    my %options = (
+        plans  => 'plan one 1000r/h in_flight=1; default one;',
+        http   => 'tollgate_zone 1m;',
+        server => "location /subject { tollgate api; tollgate_subject \$arg_id; proxy_pass http://unix:%DIR%/upstream.sock; }",
+    );
+    my $gateway = Gateway->start(%options);
+    my $other = Gateway->start(%options, share => $gateway);
+    $gateway->subscribed(2);
+    my ($one, $two) = map { Http->connect($_) } $gateway, $other;
+    my $status = sub { $_[0]->request('GET', "/subject?id=s$_[1]")->status };
+    is(scalar(grep { $status->($one, $_) != 200 } 1 .. $ids), 0, 'each id is granted at one node');
+    # A node that stands still for 20 ms does not return its place in time.
+    is(scalar(grep { $status->($two, $_) != 200 && $status->($two, $_) != 200 } 1 .. $ids), 0, '… and then at the other one: nothing runs');
+    $_->nginx->stop for $gateway, $other;
+};
+
 subtest 'places are renewed while a request is in flight' => sub {
     my $gateway = start();
     my $request = begin($gateway, 'k');
-    my $end = sub { my (undef, $value) = @{ $gateway->redis->cmd('HGETALL', 't:flight:{k1}') }; return (split ' ', $value)[2] };
+    my $end = sub {
+        my %fields = @{ $gateway->redis->cmd('HGETALL', 't:flight:{k1}') };
+        return (map { (split ' ', $fields{$_})[2] } grep { /:/ } keys %fields)[0];
+    };
     my $first = $end->();
     wait_until('a renewal', sub { $end->() > $first });
     is(finish($request), 200, 'it ends');

@@ -56,7 +56,6 @@ class Flights::Reply final : public NodeCall::Reply {
 
 Flights::Flights(EngineContext& context)
     : context_(context),
-      node_(context),
       timer_(context.make_timer([this] { on_timer(); })),
       pause_(context.make_timer([this] { on_pause_end(); })) {}
 
@@ -100,14 +99,16 @@ FlightAnswer Flights::enter_alone(std::string_view id, const FlightKey& key,
 }
 
 void Flights::leave(const FlightKey& key) noexcept {
-    node_.leave(key);
-    return_if_exiting(key);
+    if (node_.leave(key) || context_.worker().is_exiting()) {
+        return_free(key);
+    }
 }
 
-/// A worker that exits keeps no places that are not used.
-void Flights::return_if_exiting(const FlightKey& key) noexcept {
+/// Returns the places that no request uses, unless one of this worker waits.
+void Flights::return_free(const FlightKey& key) noexcept {
     const auto entry = entries_.find(key);
-    if (context_.worker().is_exiting() && entry != entries_.end()) {
+    if (entry != entries_.end() &&
+        (entry->second.waiting.empty() || context_.worker().is_exiting())) {
         attempt(context_.log(),
                 [&] { return_unused(key, entry->second.id, entry->second.table, true); });
     }
@@ -117,6 +118,21 @@ void Flights::return_if_exiting(const FlightKey& key) noexcept {
 bool Flights::may_call(std::string_view id) const {
     return context_.steady_time() >= refused_until_ &&
            context_.transport().is_reachable(context_.slot_of(id));
+}
+
+/// If Redis cannot be asked, it has no places for others either, and forgets these soon.
+bool Flights::can_return(const FlightKey& key) const noexcept {
+    const auto entry = entries_.find(key);
+    return entry != entries_.end() && !entry->second.is_calling && entry->second.waiting.empty();
+}
+
+void Flights::return_displaced(const HeldPlaces& places) noexcept {
+    attempt(context_.log(), [&] {
+        const Entry& entry = entries_.at(places.key);
+        if (may_call(entry.id)) {
+            send(places.key, entry.id, entry.table, {.version = places.version});
+        }
+    });
 }
 
 /// Asks for places for all waiters.
@@ -141,6 +157,7 @@ void Flights::send(const FlightKey& key, std::string_view id, std::string_view t
     // for each name, and does not know that their places are in the same Redis.
     const std::string node =
         context_.zone().node_name() + "-" + std::to_string(context_.settings().name_hash);
+    const redis::Slot slot = context_.slot_of(id);
     auto reply = std::make_unique<Reply>(*this, key, ask, now);
     auto call = redis::flight_call(context_.settings().keys, {.id = id,
                                                               .table = table,
@@ -148,9 +165,10 @@ void Flights::send(const FlightKey& key, std::string_view id, std::string_view t
                                                               .limit = ask.limit,
                                                               .places = ask.places,
                                                               .lifetime = NodeFlights::kPlacesLast,
-                                                              .version = ask.version});
+                                                              .version = ask.version,
+                                                              .deadline = calls_.deadline(slot)});
     context_.statistics()["commands.flight"].add();
-    calls_.run(context_.slot_of(id), std::move(call), std::move(reply));
+    calls_.run(slot, std::move(call), std::move(reply));
 }
 
 void Flights::on_places(const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent,
@@ -162,9 +180,11 @@ void Flights::on_places(const FlightKey& key, const FlightAsk& ask, ExactSteadyT
     if (is_answer) {
         answer(key, found->second, change, given.others > 0);
     }
-    // During the call, no places could be returned, or Redis has refused them: another call had
+    // During the call, no places could be returned, or Redis has not taken them: another call had
     // changed them.
-    return_if_exiting(key);
+    if (context_.worker().is_exiting() || node_.is_recalled(key)) {
+        return_free(key);
+    }
 }
 
 /// Answers the waiters of a call.
@@ -182,7 +202,7 @@ void Flights::answer(const FlightKey& key, Entry& entry, const NodeFlights::Chan
         refused.append(entry.asked);
     } else if (is_refused && may_recall && entry.refusals < kMostPauses) {
         ++entry.refusals;
-        pause(entry);
+        pause(key, entry);
     } else if (is_refused) {
         refused.append(entry.asked);
         node_.note_full(key);
@@ -202,33 +222,35 @@ void Flights::answer(const FlightKey& key, Entry& entry, const NodeFlights::Chan
     }
 }
 
-/// All pauses take the same time: those that begin later end later.
-void Flights::pause(Entry& entry) {
-    entry.pause_ends = context_.steady_time() + kRecallTakes;
-    if (!std::exchange(is_pausing_, true)) {
+void Flights::pause(const FlightKey& key, Entry& entry) {
+    const SteadyTime end = context_.steady_time() + kRecallTakes;
+    pausing_.emplace_back(end, key);
+    entry.pause_ends = end;
+    if (pausing_.size() == 1) {
         pause_->start(kRecallTakes);
     }
 }
 
 /// Nodes have returned the places that were recalled first.
 void Flights::on_pause_end() noexcept {
-    is_pausing_ = false;
-    attempt(context_.log(), [&] {
-        const SteadyTime now = context_.steady_time();
-        SteadyTime next = SteadyTime::max();
-        for (const FlightKey& key : keys()) {
-            Entry& entry = entries_.at(key);
-            if (entry.pause_ends > now) {
-                next = std::min(next, entry.pause_ends);
-            } else if (std::exchange(entry.pause_ends, {}) != SteadyTime{} && !entry.is_calling &&
-                       !entry.waiting.empty()) {
-                call_for_waiters(key, entry);
-            }
+    const SteadyTime now = context_.steady_time();
+    while (!pausing_.empty() && pausing_.front().first <= now) {
+        const SteadyTime end = pausing_.front().first;
+        const FlightKey key = pausing_.front().second;
+        pausing_.pop_front();
+        const auto found = entries_.find(key);
+        if (found == entries_.end() || found->second.pause_ends != end) {
+            continue;  // A call has failed meanwhile.
         }
-        if (next != SteadyTime::max() && !std::exchange(is_pausing_, true)) {
-            pause_->start(next - now);
+        Entry& entry = found->second;
+        entry.pause_ends = {};
+        if (!entry.is_calling && !entry.waiting.empty()) {
+            attempt(context_.log(), [&] { call_for_waiters(key, entry); });
         }
-    });
+    }
+    if (!pausing_.empty()) {
+        pause_->start(pausing_.front().first - now);
+    }
 }
 
 void Flights::on_failure(const FlightKey& key, const FlightAsk& ask, FlightAnswer answer) noexcept {
@@ -265,7 +287,9 @@ void Flights::recall(std::string_view id) noexcept {
         const IdHash hash = id_hash(id);
         for (const ServedTable& served : context_.tables()) {
             if (served.redis == redis) {
-                return_unused({hash, redis, served.id}, id, served.table->name, true);
+                const FlightKey key{hash, redis, served.id};
+                node_.note_recall(key);
+                return_unused(key, id, served.table->name, true);
             }
         }
     });
@@ -274,7 +298,7 @@ void Flights::recall(std::string_view id) noexcept {
 void Flights::shut_down() noexcept {
     attempt(context_.log(), [&] {
         for (const FlightKey& key : keys()) {
-            return_if_exiting(key);
+            return_free(key);
         }
     });
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "module/gateway/engine_context.hpp"
@@ -28,10 +30,11 @@ class FlightWaiter : public WaitLink<FlightWaiter> {
 /// Limits the requests in flight of an id over all nodes: `in_flight`. A node holds places of the
 /// id in Redis, for all of its workers, and counts its requests in the zone. A request that finds a
 /// free place needs no call of Redis. The node renews its places while it has requests, and returns
-/// those that were not used for a second. Places of a node that dies are free again after
-/// NodeFlights::kPlacesLast; those of a worker that dies as soon as another worker looks. If Redis
-/// refuses a command that this needs, each node limits its requests alone.
-class Flights : private Pinned {
+/// those that were not used for a second; those that are recalled, at once. Places of a node that
+/// dies are free again after NodeFlights::kPlacesLast; those of a worker that dies as soon as
+/// another worker looks. If Redis refuses a command that this needs, each node limits its requests
+/// alone.
+class Flights : private Pinned, private NodeFlights::Returns {
   public:
     /// The context must outlive it.
     explicit Flights(EngineContext& context);
@@ -49,7 +52,8 @@ class Flights : private Pinned {
     /// The requests of this node in flight, and the places of the others when Redis last answered.
     std::int64_t in_flight(const FlightKey& key) const { return node_.in_flight(key); }
 
-    /// Another node refuses requests of this id. Returns the places that no request uses.
+    /// Another node refuses requests of this id. Returns the places that no request uses, now and
+    /// as soon as one ends.
     void recall(std::string_view id) noexcept;
     /// A graceful shutdown of this worker has begun.
     void shut_down() noexcept;
@@ -76,32 +80,35 @@ class Flights : private Pinned {
     void call_for_waiters(const FlightKey& key, Entry& entry);
     void return_unused(const FlightKey& key, std::string_view id, std::string_view table,
                        bool at_once);
-    void return_if_exiting(const FlightKey& key) noexcept;
+    void return_free(const FlightKey& key) noexcept;
+    bool can_return(const FlightKey& key) const noexcept override;
+    void return_displaced(const HeldPlaces& places) noexcept override;
+    bool may_call(std::string_view id) const;
     void send(const FlightKey& key, std::string_view id, std::string_view table,
               const FlightAsk& ask);
     void call(const FlightKey& key, Entry& entry, const FlightAsk& ask);
-    void pause(Entry& entry);
+    void pause(const FlightKey& key, Entry& entry);
     void on_pause_end() noexcept;
     void on_places(const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent,
                    const redis::PlacesGiven& given);
     void answer(const FlightKey& key, Entry& entry, const NodeFlights::Change& change,
                 bool may_recall);
     void on_failure(const FlightKey& key, const FlightAsk& ask, FlightAnswer answer) noexcept;
-    bool may_call(std::string_view id) const;
     void on_timer() noexcept;
     bool visit(const FlightKey& key, Entry& entry);
     std::vector<FlightKey> keys() const;
 
     EngineContext& context_;
-    NodeFlights node_;
+    NodeFlights node_{context_, *this};
     NodeCall calls_{context_, LogLevel::kError,
                     "requests in flight are limited by each node alone: "};
     SteadyTime refused_until_{};  ///< Redis is not asked before: it has refused a call
     Entries entries_;
     bool is_waiting_ = false;  ///< the timer runs
     std::unique_ptr<Timer> timer_;
-    bool is_pausing_ = false;  ///< the timer of the pauses runs: until the first one ends
-    std::unique_ptr<Timer> pause_;
+    /// The entries that pause, and until when: all pauses take the same time.
+    std::deque<std::pair<SteadyTime, FlightKey>> pausing_;
+    std::unique_ptr<Timer> pause_;  ///< runs until the first one ends
 };
 
 }  // namespace tollgate::gateway

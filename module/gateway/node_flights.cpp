@@ -44,15 +44,34 @@ std::optional<std::int64_t> take(Flight& flight, std::uint32_t process, std::int
     return taken;
 }
 
-/// The record of a key. A new one knows nothing of the calls that were sent before `now`.
-Flight find_or_make(const LockedStripe& stripe, const FlightKey& key, SteadyTime now,
-                    bool replaces = true) {
-    Flight flight = stripe.flights().find_or_make(key, replaces);
+/// A new record knows nothing of the calls that were sent before `now`.
+Flight begun(Flight flight, SteadyTime now) {
     if (NodePlaces* const node = flight.node(); node != nullptr && node->answered == SteadyTime{}) {
         node->answered = now;
     }
     return flight;
 }
+
+/// Makes records, and returns held places of those that it displaces, once no lock is held: it is
+/// made before the lock is taken.
+class Room : private Pinned {
+  public:
+    Room(NodeFlights::Returns& returns, SteadyTime now)
+        : returns_(returns), displacement_{.now = now, .returns = returns} {}
+    ~Room() {
+        if (displacement_.held) {
+            returns_.return_displaced(*displacement_.held);
+        }
+    }
+    /// The record of a key.
+    Flight find_or_make(const LockedStripe& stripe, const FlightKey& key) {
+        return begun(stripe.flights().find_or_make(key, displacement_), displacement_.now);
+    }
+
+  private:
+    NodeFlights::Returns& returns_;
+    Displacement displacement_;
+};
 
 /// Whether a reply to a call that was sent then tells the present places. Replies of several
 /// workers may arrive in another order than Redis gave them, and while a worker waits for its
@@ -74,9 +93,10 @@ void drop_gone(Flight& flight, const WorkerProcess& own) {
 }  // namespace
 
 FlightAnswer NodeFlights::enter(const FlightKey& key, std::int64_t limit, bool others_wait) {
-    const LockedStripe stripe(context_.zone(), key.id);
     const SteadyTime now = context_.steady_time();
-    Flight flight = find_or_make(stripe, key, now);
+    Room room(returns_, now);
+    const LockedStripe stripe(context_.zone(), key.id);
+    Flight flight = room.find_or_make(stripe, key);
     if (flight.node() == nullptr) {
         return FlightAnswer::kNoRoom;
     }
@@ -97,9 +117,10 @@ FlightAnswer NodeFlights::enter(const FlightKey& key, std::int64_t limit, bool o
 
 FlightAnswer NodeFlights::enter_alone(const FlightKey& key, std::int64_t limit,
                                       bool without_limit) {
-    const LockedStripe stripe(context_.zone(), key.id);
     const SteadyTime now = context_.steady_time();
-    Flight flight = find_or_make(stripe, key, now);
+    Room room(returns_, now);
+    const LockedStripe stripe(context_.zone(), key.id);
+    Flight flight = room.find_or_make(stripe, key);
     if (flight.node() == nullptr) {
         return FlightAnswer::kNoRoom;
     }
@@ -118,9 +139,11 @@ FlightAnswer NodeFlights::enter_alone(const FlightKey& key, std::int64_t limit,
     return *taken == 1 ? FlightAnswer::kEntered : FlightAnswer::kFull;
 }
 
-void NodeFlights::leave(const FlightKey& key) noexcept {
+bool NodeFlights::leave(const FlightKey& key) noexcept {
     const LockedStripe stripe(context_.zone(), key.id);
-    stripe.flights().find(key).add(context_.worker().process(), -1);
+    Flight flight = stripe.flights().find(key);
+    flight.add(context_.worker().process(), -1);
+    return flight.node() != nullptr && flight.node()->is_recalled != 0;
 }
 
 std::int64_t NodeFlights::in_flight(const FlightKey& key) const {
@@ -130,9 +153,10 @@ std::int64_t NodeFlights::in_flight(const FlightKey& key) const {
 }
 
 FlightAsk NodeFlights::ask_for(const FlightKey& key, std::int64_t limit, std::int64_t waiters) {
-    const LockedStripe stripe(context_.zone(), key.id);
     const SteadyTime now = context_.steady_time();
-    Flight flight = find_or_make(stripe, key, now);
+    Room room(returns_, now);
+    const LockedStripe stripe(context_.zone(), key.id);
+    Flight flight = room.find_or_make(stripe, key);
     drop_gone(flight, context_.worker());
     if (flight.node() != nullptr) {
         flight.node()->asked = now;
@@ -148,8 +172,8 @@ NodeFlights::Change NodeFlights::apply(const FlightKey& key, const FlightAsk& as
     const SteadyTime now = context_.steady_time();
     // Another worker may have freed the record meanwhile, or needed it for another key. Keys that
     // replaced each other would ask for ever.
-    Flight flight =
-        ask.is_return() ? stripe.flights().find(key) : find_or_make(stripe, key, now, false);
+    Flight flight = ask.is_return() ? stripe.flights().find(key)
+                                    : begun(stripe.flights().find_or_make(key), now);
     NodePlaces* const node = flight.node();
     if (node == nullptr) {
         change.taken = std::nullopt;
@@ -158,6 +182,11 @@ NodeFlights::Change NodeFlights::apply(const FlightKey& key, const FlightAsk& as
     const auto sent_at = std::chrono::floor<SteadyTime>(sent);
     if (is_present(*node, sent_at, given.version)) {
         constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+        if (given.is_recalled) {
+            node->is_recalled = 1;
+        } else if (!ask.is_return() && given.places > node->places) {
+            node->is_recalled = 0;
+        }
         node->version = given.version;
         node->places = static_cast<std::int32_t>(std::min(given.places, kMost));
         node->others = static_cast<std::int32_t>(std::min(given.others, kMost));
@@ -172,6 +201,9 @@ NodeFlights::Change NodeFlights::apply(const FlightKey& key, const FlightAsk& as
         change.taken =
             take(flight, context_.worker().process(), allowed_places(*node, ask.limit), waiters);
     }
+    if (!ask.is_return() && change.taken == waiters) {
+        node->asked = {};  // Those that got no place may still wait.
+    }
     return change;
 }
 
@@ -180,7 +212,21 @@ void NodeFlights::note_full(const FlightKey& key) {
     const Flight flight = stripe.flights().find(key);
     if (NodePlaces* const node = flight.node()) {
         node->full_until = context_.steady_time() + kFullFor;
+        node->asked = {};
     }
+}
+
+void NodeFlights::note_recall(const FlightKey& key) {
+    const LockedStripe stripe(context_.zone(), key.id);
+    if (NodePlaces* const node = stripe.flights().find(key).node()) {
+        node->is_recalled = 1;
+    }
+}
+
+bool NodeFlights::is_recalled(const FlightKey& key) const {
+    const LockedStripe stripe(context_.zone(), key.id);
+    const NodePlaces* const node = stripe.flights().find(key).node();
+    return node != nullptr && node->is_recalled != 0;
 }
 
 std::optional<FlightAsk> NodeFlights::return_unused(const FlightKey& key, bool at_once) {
@@ -230,14 +276,13 @@ NodeFlights::Upkeep NodeFlights::keep_up(const FlightKey& key, std::int64_t limi
     return {.renewal = FlightAsk{.limit = limit, .places = requests}};
 }
 
-void sweep_flights(Zone& zone, const WorkerProcess& worker, SteadyTime now) {
+void drop_flights(Zone& zone, std::span<const std::uint32_t> processes) {
     for (std::size_t i = 0; i < zone.stripes(); ++i) {
         const LockedStripe stripe(zone, StripeNumber{i});
         stripe.flights().for_each([&](const FlightKey& /*key*/, Flight flight) {
-            drop_gone(flight, worker);
-            if (flight.requests() == 0 && !are_own(*flight.node(), now)) {
-                flight.free();
-            }
+            flight.drop([&](std::uint32_t process) {
+                return std::ranges::find(processes, process) != processes.end();
+            });
         });
     }
 }

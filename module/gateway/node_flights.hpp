@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "module/gateway/engine_context.hpp"
 #include "module/redis/protocol/flight_call.hpp"
@@ -31,19 +32,26 @@ struct FlightAsk {
 /// requests they serve, and which of them the node renews or returns.
 class NodeFlights {
   public:
+    /// Sends returns of places for a worker.
+    class Returns : public PlaceReturns {
+      public:
+        /// The record of these places is gone. No lock is held.
+        virtual void return_displaced(const HeldPlaces& places) noexcept = 0;
+    };
+
     /// How long places are a node's own after the call that renewed them.
     static constexpr std::chrono::milliseconds kPlacesLast{10'000};
 
-    /// The context must outlive it.
-    explicit NodeFlights(EngineContext& context) : context_(context) {}
+    /// The arguments must outlive it.
+    NodeFlights(EngineContext& context, Returns& returns) : context_(context), returns_(returns) {}
 
     /// Takes a place for a request, or refuses it; kAsk: only Redis can tell. `others_wait`:
     /// requests that came before wait for the next place.
     FlightAnswer enter(const FlightKey& key, std::int64_t limit, bool others_wait);
     /// The same while Redis is unreachable: see Flights::enter_alone.
     FlightAnswer enter_alone(const FlightKey& key, std::int64_t limit, bool without_limit);
-    /// A request that has entered has ended.
-    void leave(const FlightKey& key) noexcept;
+    /// A request that has entered has ended. Returns whether its place is to be returned at once.
+    bool leave(const FlightKey& key) noexcept;
     /// The requests of this node in flight, and the places of the others when Redis last answered.
     std::int64_t in_flight(const FlightKey& key) const;
 
@@ -62,6 +70,10 @@ class NodeFlights {
     /// Redis has no place left: it is not asked again for a moment.
     void note_full(const FlightKey& key);
 
+    /// Other nodes want places: those that are free, or become free, are to be returned at once.
+    void note_recall(const FlightKey& key);
+    /// Whether that is so.
+    bool is_recalled(const FlightKey& key) const;
     /// Gives up the places that no request has used for a while; `at_once`: those that none uses
     /// now. Returns how Redis is told; nothing if there are none.
     std::optional<FlightAsk> return_unused(const FlightKey& key, bool at_once);
@@ -75,10 +87,10 @@ class NodeFlights {
 
   private:
     EngineContext& context_;
+    Returns& returns_;
 };
 
-/// Frees what ended workers have left of their requests, and records of which nobody has places any
-/// more.
-void sweep_flights(Zone& zone, const WorkerProcess& worker, SteadyTime now);
+/// Frees what these processes have left of their requests: they have ended.
+void drop_flights(Zone& zone, std::span<const std::uint32_t> processes);
 
 }  // namespace tollgate::gateway

@@ -1,8 +1,10 @@
 #include "module/gateway/worker_place.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
-#include "module/gateway/flights.hpp"
+#include "module/gateway/node_flights.hpp"
 #include "module/gateway/slice_recovery.hpp"
 
 namespace tollgate::gateway {
@@ -37,7 +39,6 @@ WorkerPlace::~WorkerPlace() {
 void WorkerPlace::run() noexcept {
     if (!worker_.is_exiting()) {
         attempt(log_, [&] { recover(); });
-        sweep_flights(zone_, worker_, std::chrono::floor<SteadyTime>(clock_.steady()));
     }
     timer_->start(kRecoveryInterval);
 }
@@ -49,6 +50,10 @@ void WorkerPlace::recover() {
     if (killed.empty()) {
         return;
     }
+    std::vector<std::uint32_t> processes;
+    processes.reserve(killed.size());
+    std::ranges::transform(killed, std::back_inserter(processes), &EndedWorker::process);
+    drop_flights(zone_, processes);
     recover_slices(zone_, killed, worker_, std::chrono::floor<SteadyTime>(clock_.steady()));
     const LockedNode node(zone_);
     for (const EndedWorker& one : killed) {

@@ -95,24 +95,51 @@ Flight FlightRecords::find(const FlightKey& key) const {
     return flight;
 }
 
-Flight FlightRecords::find_or_make(const FlightKey& key, bool replaces) const {
+Flight FlightRecords::find_or_make(const FlightKey& key) const {
     Flight flight = find(key);
-    if (flight.size_ != 0) {
-        return flight;
+    make(flight, key);
+    return flight;
+}
+
+Flight FlightRecords::find_or_make(const FlightKey& key, Displacement& displacement) const {
+    Flight flight = find(key);
+    if (flight.size_ == 0 && flight.free_ == nullptr) {
+        flight.free_ = displace(key, displacement);
     }
-    for (std::size_t i = 0; replaces && flight.free_ == nullptr && i < searched(); ++i) {
-        FlightRecord& record = near(key, i);
-        Flight other = find(record.key);
-        if (record.use == FlightRecord::Use::kFirst && other.requests() == 0) {
-            other.free();
-            flight.free_ = &record;
-        }
-    }
-    if (flight.free_ != nullptr) {
+    make(flight, key);
+    return flight;
+}
+
+/// Makes the first record of a key, if it has none and a record is free.
+void FlightRecords::make(Flight& flight, const FlightKey& key) {
+    if (flight.size_ == 0 && flight.free_ != nullptr) {
         *flight.free_ = {.key = key, .use = FlightRecord::Use::kFirst, .node = {}, .workers = {}};
         flight.records_[flight.size_++] = std::exchange(flight.free_, nullptr);
     }
-    return flight;
+}
+
+/// Frees a record for this key; nullptr if no other key can do without its own.
+FlightRecord* FlightRecords::displace(const FlightKey& key, Displacement& displacement) const {
+    for (const bool may_be_held : {false, true}) {
+        for (std::size_t i = 0; i < searched(); ++i) {
+            FlightRecord& record = near(key, i);
+            const bool is_held = record.node.are_held(displacement.now);
+            if (record.use != FlightRecord::Use::kFirst || is_held != may_be_held ||
+                record.node.is_awaited(displacement.now)) {
+                continue;
+            }
+            Flight other = find(record.key);
+            if (other.requests() > 0 || (is_held && !displacement.returns.can_return(record.key))) {
+                continue;
+            }
+            if (is_held) {
+                displacement.held = {record.key, record.node.version};
+            }
+            other.free();
+            return &record;
+        }
+    }
+    return nullptr;
 }
 
 }  // namespace tollgate

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "module/key/digest.hpp"
@@ -25,13 +26,50 @@ struct FlightKey {
 struct NodePlaces {
     std::int64_t version = 0;  ///< see redis::PlacesGiven
     SteadyTime until{};        ///< the places are the node's own until then
-    SteadyTime asked{};        ///< when Redis was last asked for them
+    SteadyTime asked{};        ///< when Redis was asked for places; 0: it has answered
     SteadyTime answered{};     ///< when it last answered; before, when the record was made
     SteadyTime most_since{};   ///< see `most`
     SteadyTime full_until{};   ///< Redis is not asked for more until then: the limit was reached
     std::int32_t places = 0;
     std::int32_t others = 0;  ///< the places of other nodes, when Redis last answered
     std::int32_t most = 0;    ///< requests in flight at a time, since `most_since`
+    /// Not 0: other nodes want places, and unused ones are returned at once. Until the node gets
+    /// places that no recall has told it of.
+    std::uint32_t is_recalled = 0;
+
+    /// Whether Redis believes that the node has places.
+    bool are_held(SteadyTime now) const { return places > 0 && now < until; }
+    /// Whether a request may be waiting for Redis's answer.
+    bool is_awaited(SteadyTime now) const {
+        constexpr SteadyTime kLongest{2000};
+        return asked != SteadyTime{} && now - asked < kLongest;
+    }
+};
+
+/// Places that Redis believes this node has, and whose record another key has taken. Whoever gets
+/// this sends their return.
+struct HeldPlaces {
+    FlightKey key;
+    std::int64_t version = 0;  ///< of the places: see redis::PlacesWanted
+};
+
+/// Knows the names that a return needs.
+class PlaceReturns {
+  public:
+    PlaceReturns() = default;
+    PlaceReturns(const PlaceReturns&) = delete;
+    PlaceReturns& operator=(const PlaceReturns&) = delete;
+    virtual ~PlaceReturns() = default;
+
+    /// Whether the places of this key can be returned now, and no request waits for more of them.
+    virtual bool can_return(const FlightKey& key) const noexcept = 0;
+};
+
+/// Which records a new key may displace, and what it has displaced.
+struct Displacement {
+    SteadyTime now{};
+    const PlaceReturns& returns;
+    std::optional<HeldPlaces> held{};  ///< has to be returned
 };
 
 /// Places of an id and its requests in flight. Plain memory; all zeros is free.
@@ -101,9 +139,12 @@ class FlightRecords {
 
     /// The records of a key.
     Flight find(const FlightKey& key) const;
-    /// The same. If there is none, makes one, in place of a key without requests if there is no
-    /// free record and it `replaces` others. There is none afterwards if no record could be made.
-    Flight find_or_make(const FlightKey& key, bool replaces = true) const;
+    /// The same. If there is none, takes a free record. There is none afterwards if that is not
+    /// possible.
+    Flight find_or_make(const FlightKey& key) const;
+    /// The same. If no record is free, displaces a key that has no requests and waits for none: of
+    /// which no places are held, otherwise one whose places can be returned.
+    Flight find_or_make(const FlightKey& key, Displacement& displacement) const;
 
     /// Calls `visit` with the records of each key.
     template <typename Visit>
@@ -118,6 +159,8 @@ class FlightRecords {
   private:
     std::size_t searched() const;
     FlightRecord& near(const FlightKey& key, std::size_t distance) const;
+    FlightRecord* displace(const FlightKey& key, Displacement& displacement) const;
+    static void make(Flight& flight, const FlightKey& key);
 
     std::span<FlightRecord> records_;
 };

@@ -157,6 +157,26 @@ TEST_F(WorkerPlaceTest, TheNumberOfAProcessIsUsedAgain) {
     EXPECT_EQ(next.place->number(), 0U);
 }
 
+/// Also if the process that looks has the number of the one that was killed.
+TEST_F(WorkerPlaceTest, RequestsInFlightOfAKilledWorkerAreForgotten) {
+    const FlightKey key{key_.id, name_hash("main"), 7};
+    const auto requests = [&] {
+        return LockedStripe(zone_, key.id).flights().find(key).requests();
+    };
+    const auto begin = [&](const Worker& worker) {
+        const LockedStripe stripe(zone_, key.id);
+        stripe.flights().find_or_make(key).add(worker.process.process(), 1);
+    };
+    const Worker& killed = start(0);
+    begin(killed);
+    begin(start(1));
+    start(0);
+    EXPECT_EQ(requests(), 1) << "a successor with the same number";
+    kill(*workers_[1]);
+    run();
+    EXPECT_EQ(requests(), 0);
+}
+
 TEST_F(WorkerPlaceTest, WorkersWithoutAPlaceShareTheirCounts) {
     for (std::size_t number = 0; number < WorkerPlaces::kMost; ++number) {
         EXPECT_EQ(start(number).place->number(), number);

@@ -11,6 +11,12 @@ class FlightRecordsTest : public testing::Test {
   protected:
     static FlightKey key(unsigned char number) { return {.id = {number}, .redis = 1, .table = 2}; }
 
+    struct Returns final : PlaceReturns {
+        bool can_return(const FlightKey& of) const noexcept override { return of == returned; }
+        FlightKey returned{};
+    };
+
+    Returns returns_;
     std::vector<FlightRecord> memory_ = std::vector<FlightRecord>(8);
     FlightRecords records_{std::as_writable_bytes(std::span(memory_))};
 };
@@ -46,13 +52,46 @@ TEST_F(FlightRecordsTest, AreFreeAgain) {
     for (unsigned char number = 0; number < 8; ++number) {
         EXPECT_TRUE(records_.find_or_make(key(number)).add(1, 1));
     }
-    EXPECT_EQ(records_.find_or_make(key(9)).node(), nullptr) << "no room";
+    Displacement displacement{.now = SteadyTime(5000), .returns = returns_};
+    EXPECT_EQ(records_.find_or_make(key(9), displacement).node(), nullptr) << "no room";
     records_.find(key(3)).add(1, -1);
-    EXPECT_NE(records_.find_or_make(key(8)).node(), nullptr) << "in place of one without requests";
+    EXPECT_EQ(records_.find_or_make(key(8)).node(), nullptr) << "none is free";
+    EXPECT_NE(records_.find_or_make(key(8), displacement).node(), nullptr)
+        << "in place of one without requests";
+    EXPECT_FALSE(displacement.held);
     EXPECT_EQ(records_.find(key(3)).node(), nullptr);
     records_.find(key(8)).free();
     EXPECT_EQ(records_.find(key(3)).node(), nullptr);
     EXPECT_NE(records_.find_or_make(key(9)).node(), nullptr);
+}
+
+TEST_F(FlightRecordsTest, WithPlacesAreDisplacedOnlyByWhoReturnsThem) {
+    for (unsigned char number = 0; number < 8; ++number) {
+        NodePlaces& node = *records_.find_or_make(key(number)).node();
+        node.places = 1;
+        node.version = 10 + number;
+        node.until = SteadyTime(6000);
+    }
+    Displacement displacement{.now = SteadyTime(5000), .returns = returns_};
+    EXPECT_EQ(records_.find_or_make(key(9), displacement).node(), nullptr);
+    returns_.returned = key(4);
+    EXPECT_NE(records_.find_or_make(key(9), displacement).node(), nullptr);
+    ASSERT_TRUE(displacement.held);
+    EXPECT_EQ(displacement.held->key, key(4));
+    EXPECT_EQ(displacement.held->version, 14);
+    Displacement later{.now = SteadyTime(6000), .returns = returns_};
+    EXPECT_NE(records_.find_or_make(key(8), later).node(), nullptr) << "they have ended";
+    EXPECT_FALSE(later.held);
+}
+
+TEST_F(FlightRecordsTest, OfRequestsThatWaitAreNotDisplaced) {
+    for (unsigned char number = 0; number < 8; ++number) {
+        records_.find_or_make(key(number)).node()->asked = SteadyTime(4000);
+    }
+    Displacement displacement{.now = SteadyTime(5000), .returns = returns_};
+    EXPECT_EQ(records_.find_or_make(key(9), displacement).node(), nullptr);
+    records_.find(key(4)).node()->asked = {};
+    EXPECT_NE(records_.find_or_make(key(9), displacement).node(), nullptr);
 }
 
 TEST_F(FlightRecordsTest, AreNeverBelowZero) {
