@@ -3,7 +3,7 @@ std = "lua51"
 max_line_length = 125
 globals = {"ARGV"}
 read_globals = {"KEYS", "redis", "struct", "rare", "ban_field", "lease_field", "notice_field", "window_part", "kBanKey",
-                "kEventsKey", "kMostNotices", "kNoticesKept", "kPlacesOf", "kQuotaKey", "kRecallOf", "kReportNumber",
-                "kSubjectUse"}
+                "kEventsKey", "kMostNotices", "kMostUnits", "kNoticesKept", "kPlacesOf", "kQuotaKey", "kRecallOf",
+                "kReportNumber", "kSubjectUse"}
 -- t/run --lint checks these as one.
 exclude_files = {"module/redis/protocol/scripts/acquire.lua", "module/redis/protocol/scripts/acquire/*.lua"}

@@ -195,9 +195,11 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
             decide_waiters(items[i], *acquired, results.now);
             batcher_.finish(*items[i].group);
         } else {
+            const auto error = std::get<std::string_view>(results.of_ids[i]);
             context_.statistics()["errors"].add();
-            context_.report_error(slot_, std::get<std::string_view>(results.of_ids[i]));
-            fail(items[i], AcquireFailure::kNotApplied);
+            context_.report_error(slot_, error);
+            fail(items[i], error == redis::kOutOfRange ? AcquireFailure::kUnknown
+                                                       : AcquireFailure::kNotApplied);
         }
     }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "module/quota/lease.hpp"
 #include "module/quota/owed_units.hpp"
 
 namespace tollgate::gateway {
@@ -75,6 +76,10 @@ bool LoadedStates::prepare_records(Slice& slice, std::uint32_t process) {
 }
 
 bool LoadedStates::save(SteadyTime now) noexcept {
+    return save(now, WithoutRoom::kWorkerKeeps);
+}
+
+bool LoadedStates::save(SteadyTime now, WithoutRoom without_room) noexcept {
     if (request_.demand.ban && states_.front().ban != ban_) {
         ban_ = states_.front().ban;
         stripe_.bans().save(ban_key(), ban_, now);
@@ -84,13 +89,16 @@ bool LoadedStates::save(SteadyTime now) noexcept {
     for (std::size_t i = 0; i < states_.size(); ++i) {
         // A new one may have moved those that come after it.
         const Place place = is_any_new ? Place{} : stored_[i].place;
-        if (stored_[i].key.is_small) {
-            drop_excess(states_[i], (*request_.quotas)[i]);
-        }
-        const bool saved = stripe_.quotas().save(place, stored_[i].key, states_[i], now);
+        const TableQuota& quota = (*request_.quotas)[i];
+        keep_lease(states_[i], quota, most_lease(quota));
+        bool saved = stripe_.quotas().save(place, stored_[i].key, states_[i], now);
         is_any_new = is_any_new || !stored_[i].place;
         if (!saved && !stored_[i].place) {
             keep_units(i);
+        } else if (!saved && !states_[i].report && without_room == WithoutRoom::kWorkerKeeps) {
+            // More is owed than a small place has room for.
+            keep_units(i);
+            saved = stripe_.quotas().save(place, stored_[i].key, states_[i], now);
         }
         const UnitCounts counts = std::exchange(states_[i].counts, {});
         if (saved || !stored_[i].place) {
@@ -116,6 +124,11 @@ void LoadedStates::keep_units(std::size_t table) noexcept {
     const TableQuota& quota = (*request_.quotas)[table];
     if (is_held(state) && !context_.unstored().take(request_, quota, state)) {
         count(context_.statistics(), lost_with(state, quota));
+        state.lease = 0;
+        for (QuotaState::Window& window : state.windows) {
+            window.owed = window.owed_previous = 0;
+        }
+        state.owes_refund = false;
     }
 }
 
@@ -144,7 +157,7 @@ bool LoadedStates::save_all_or_none(SteadyTime now) noexcept {
             }
         }
     }
-    return save(now);
+    return save(now, WithoutRoom::kNothingChanges);
 }
 
 }  // namespace tollgate::gateway

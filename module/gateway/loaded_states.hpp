@@ -38,8 +38,9 @@ class LoadedStates : private Pinned {
 
     /// Saves them, and adds their unit counts to the statistics. False if the zone has no room for
     /// one of them. If it was not stored, the worker keeps its units (see UnstoredUnits), or they
-    /// are lost, and counted as such. If there is no room for its report, it stays as it was in the
-    /// zone, and its units are not counted.
+    /// are lost, and counted as such. The same if it owes more than a small place has room for. If
+    /// there is no room for its report, it stays as it was in the zone, and its units are not
+    /// counted.
     bool save(SteadyTime now) noexcept;
     /// The same after a request that the leases have granted, if nothing else has changed than what
     /// spend_leases and note_arrivals change.
@@ -50,6 +51,9 @@ class LoadedStates : private Pinned {
   private:
     BanCache::Key ban_key() const { return {request_.id_hash, redis_}; }
 
+    /// What becomes of owed units for which a small place has no room.
+    enum class WithoutRoom : bool { kWorkerKeeps, kNothingChanges };
+    bool save(SteadyTime now, WithoutRoom without_room) noexcept;
     void keep_units(std::size_t table) noexcept;
 
     const LockedStripe& stripe_;

@@ -22,7 +22,9 @@ void recover(const LockedStripe& stripe, SliceRecord& record, RedisStatistics& s
     if (const Place place = stripe.quotas().load(key, state)) {
         state.counts.carried = -units;
         owe_to_windows(state, quota, windows, -units);
-        stripe.quotas().save(place, key, state, now);
+        if (!stripe.quotas().save(place, key, state, now)) {
+            state.counts.lost += units;
+        }
         count(statistics, state.counts);
     }
 }

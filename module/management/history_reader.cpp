@@ -72,7 +72,7 @@ class Days {
   public:
     void add(std::optional<std::int64_t> day, std::string_view table, std::string_view units) {
         if (day) {
-            units_[{*day, std::string(table)}] += redis::number_or_zero(units);
+            units_[{*day, std::string(table)}] += redis::units_or_zero(units);
         }
     }
     bool has_table(std::string_view table) const {

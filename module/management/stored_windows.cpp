@@ -12,7 +12,7 @@ namespace {
 /// overflow.
 std::int64_t most_of(std::string_view part, Period period) {
     return part == redis::window_part::kNumber ? window_number(kLatestInstant, period)
-                                               : kLatestInstant.time_since_epoch().count();
+                                               : Units::kMost;
 }
 
 /// Calls `use` with the period, the part and the value of each field such as `60.count`.

@@ -22,7 +22,7 @@ using StoredBuckets = std::map<Period, WindowCount>;
 
 /// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. Skips
 /// fields with other names. A value is 0 if it is not a number from 0 to the latest window, or to
-/// the largest count: see kLatestInstant.
+/// the largest count: see kLatestInstant and Units::kMost.
 StoredWindows read_windows(const redis::Value& hash);
 
 /// The same of its buckets, whose fields have names such as `1.debt`. A value is 0 if it is not a

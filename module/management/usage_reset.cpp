@@ -40,7 +40,7 @@ std::vector<redis::Command> moving_of_day(const redis::Keys& keys, const redis::
     const auto number = joined_parts(redis::window_field(period, redis::window_part::kNumber));
     const auto count = joined_parts(redis::window_field(period, redis::window_part::kCount));
     const auto day = redis::number_or_zero(fields[number]);
-    const auto units = redis::number_or_zero(fields[count]);
+    const auto units = redis::units_or_zero(fields[count]);
     if (!table.has_history() || day <= 0 || units <= 0) {
         return {};
     }

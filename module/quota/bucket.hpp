@@ -18,7 +18,7 @@ namespace tollgate {
 
 /// The largest debt. Further debts are dropped. A full bucket can owe at least as much again as its
 /// tokens, after costs that are known at the end and after outages.
-constexpr std::int64_t kMostDebt = 9'000'000'000'000'000;
+constexpr std::int64_t kMostDebt = Units::kMost;
 
 /// The largest burst of a rate with this period, which is no month.
 constexpr std::int64_t most_burst(Period period) {

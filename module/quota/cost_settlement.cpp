@@ -17,7 +17,7 @@ void settle_cost_of(QuotaState& state, const TableQuota& quota,
     if (units < 0) {
         state.counts.refunded -= units;
     }
-    if (has_lease && units < 0 && !is_recalled && state.lease - units <= kLargestSmallLimit) {
+    if (has_lease && units < 0 && !is_recalled && state.lease - units <= most_lease(quota)) {
         state.lease -= units;
     } else if (has_lease && units > 0 && units <= state.lease) {
         state.lease -= units;

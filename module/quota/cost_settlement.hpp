@@ -19,8 +19,7 @@ WindowCounts counting_windows(std::span<const QuotaState> states, const Quotas& 
 /// The tokens of a bucket are taken now; those that are given back never make it more than full.
 ///
 /// If a table has a lease in the same windows, a refund becomes a part of it, unless `is_recalled`,
-/// and a charge that is not larger is taken from it. Otherwise the units are owed to Redis. Owed
-/// units for which a small quota has no room are dropped.
+/// and a charge that is not larger is taken from it. Otherwise the units are owed to Redis.
 void settle_cost(std::span<QuotaState> states, const Quotas& quotas,
                  std::span<const WindowCount> counting, std::int64_t units, bool is_recalled,
                  const ClockBounds& now);

@@ -96,6 +96,15 @@ Expected expect(std::span<const QuotaState> states, const Quotas& quotas, std::i
     return expected;
 }
 
+/// At most so many units can be leased in addition to those that each table has.
+std::int64_t lease_room(std::span<const QuotaState> states, const Quotas& quotas) {
+    std::int64_t room = Units::kMost;
+    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+        room = std::min<std::int64_t>(room, most_lease(quota) - state.lease);
+    });
+    return room;
+}
+
 }  // namespace
 
 std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
@@ -104,7 +113,7 @@ std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas
         return 0;
     }
     const Expected expected = expect(states, quotas, cost, deciding, now);
-    const std::int64_t units = expected.units(expected.span);
+    const std::int64_t units = std::min(expected.units(expected.span), lease_room(states, quotas));
     return units >= kLeastRequests * cost ? units : 0;
 }
 
@@ -117,7 +126,7 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
     std::int64_t held = std::numeric_limits<std::int64_t>::max();
     Expected most;
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        held = std::min(held, state.lease);
+        held = std::min<std::int64_t>(held, state.lease);
         most.add(state.arrivals.units, lease_horizon(quota));
     });
     // Most leases last long enough even if no request had left the arrivals yet.
@@ -137,7 +146,8 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
     if (held >= std::max(demand.cost, expected.units(ahead))) {
         return 0;
     }
-    const std::int64_t units = expected.units(expected.span) - held;
+    const std::int64_t units =
+        std::min(expected.units(expected.span) - held, lease_room(states, quotas));
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
         is_possible =
             is_possible &&
@@ -229,14 +239,19 @@ void add_lease(QuotaState& state, const TableQuota& quota, std::span<const Windo
     }
 }
 
-void return_lease(QuotaState& state, const TableQuota& quota) {
-    const std::int64_t lease = std::exchange(state.lease, 0);
-    if (lease == 0) {
+void keep_lease(QuotaState& state, const TableQuota& quota, std::int64_t most) {
+    const std::int64_t returned = state.lease - most;
+    if (returned <= 0) {
         return;
     }
+    state.lease = most;
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        add_owed(state, quota, i, -lease);
+        add_owed(state, quota, i, -returned);
     }
+}
+
+void return_lease(QuotaState& state, const TableQuota& quota) {
+    keep_lease(state, quota, 0);
 }
 
 void return_leases(std::span<QuotaState> states, const Quotas& quotas) {

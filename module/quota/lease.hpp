@@ -35,7 +35,8 @@ std::chrono::milliseconds lease_returns_within(const TableQuota& quota);
 /// How many units to lease in addition to an acquire's requests: the units that requests are
 /// expected to need in each table within the shortest horizon, or until the shortest window ends. 0
 /// if these are less than two requests, if a window has none left, if a table has no leases, or if
-/// the acquire takes no units. `deciding` requests of the demand are in the arrivals and not part
+/// the acquire takes no units. No more than the node has room for beside its leases (see
+/// most_lease). `deciding` requests of the demand are in the arrivals and not part
 /// of the estimate, because the acquire decides them. Redis grants at most an eighth of what is
 /// left (see Acquire::lease).
 std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
@@ -81,6 +82,9 @@ SteadyTime idle_at(SteadyTime last_arrival, SteadyTime asked, std::chrono::milli
 /// the units become units to return instead.
 void add_lease(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
                std::int64_t lease);
+
+/// Turns what the lease has above `most` into units to return, in every window.
+void keep_lease(QuotaState& state, const TableQuota& quota, std::int64_t most);
 
 /// Turns the lease into units to return, in every window.
 void return_lease(QuotaState& state, const TableQuota& quota);

@@ -131,14 +131,14 @@ void refill_owed(QuotaState& state, const TableQuota& quota, const ClockBounds& 
         }
         // Another worker may have read a later time before.
         window.owed_previous =
-            window.owed > 0 ? std::max(window.owed_previous, now.steady.count()) : 0;
+            window.owed > 0 ? std::max<std::int64_t>(window.owed_previous, now.steady.count()) : 0;
     }
 }
 
 void owe_debt(QuotaState& state, std::size_t bucket, std::int64_t debt) {
     auto& [counted, owed, owed_since] = state.windows[bucket];
-    owed = std::clamp(owed + debt, -kMostDebt, kMostDebt);
-    owed_since = owed > 0 ? owed_since : 0;
+    owed += debt;
+    owed_since = owed > 0 ? owed_since : Units();
 }
 
 }  // namespace tollgate

@@ -281,25 +281,6 @@ void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acqui
                       });
 }
 
-void drop_excess(QuotaState& state, const TableQuota& quota) {
-    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        QuotaState::Window& window = state.windows[i];
-        for (std::int64_t* const owed : {&window.owed, &window.owed_previous}) {
-            const std::int64_t kept = std::clamp(*owed, -kLargestSmallLimit, kLargestSmallLimit);
-            if (kept != *owed) {
-                const std::int64_t dropped = std::exchange(*owed, kept) - kept;
-                if (i + 1 == quota.rates.size()) {
-                    tollgate::count_dropped(state.counts, dropped);
-                }
-            }
-        }
-    }
-    if (state.lease > kLargestSmallLimit) {
-        tollgate::count_dropped(state.counts, kLargestSmallLimit - state.lease);
-        state.lease = kLargestSmallLimit;
-    }
-}
-
 HeldUnits held_units(const QuotaState& state) {
     return {.owes = owes(state) || state.report,
             .lease = state.lease,

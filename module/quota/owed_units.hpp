@@ -25,10 +25,6 @@ enum class AcquireFailure {
     kUnknown,     ///< Redis may have applied it
 };
 
-/// Drops the units for which a small place has no room: see QuotaCache::save. Only windows without
-/// a limit, settled costs, and a history of several days owe so many.
-void drop_excess(QuotaState& state, const TableQuota& quota);
-
 /// The acquire has no result: takes its adjustments back, or counts them as lost. Reports stay and
 /// are sent again.
 void restore(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,

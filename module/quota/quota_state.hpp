@@ -9,6 +9,7 @@
 
 #include "module/quota/acquire.hpp"
 #include "module/quota/redis_clock.hpp"
+#include "module/quota/units.hpp"
 
 namespace tollgate {
 
@@ -83,20 +84,19 @@ constexpr int kMostLeaseCalls = 65'535;
 /// and the units that Redis has yet to count.
 struct QuotaState {
     struct Window {
-        WindowCount counted;             ///< Redis's last count; it includes the lease
-        std::int64_t owed = 0;           ///< units for Redis to add; below 0: to return. Of a
-                                         ///< bucket: debt
-        std::int64_t owed_previous = 0;  ///< the same for the window before, if windows slide or
-                                         ///< are the days of a history. Of a bucket with a debt
-                                         ///< that is owed: when it was owed, SteadyTime
+        WindowCount counted;  ///< Redis's last count; it includes the lease
+        Units owed;           ///< units for Redis to add; below 0: to return. Of a bucket: debt
+        Units owed_previous;  ///< the same for the window before, if windows slide or are the days
+                              ///< of a history. Of a bucket with a debt that is owed: when it was
+                              ///< owed, SteadyTime
         bool operator==(const Window&) const = default;
     };
     std::array<Window, kMaxWindows> windows{};  ///< in the order of the table's rates
-    std::int64_t lease = 0;  ///< units that Redis counted and no request has taken
-    std::int64_t own = 0;    ///< of the units that Redis counted in the longest window: those
-                             ///< that this node asked for
-    Instant counted_at{};    ///< Redis's clock when it counted; 0: never
-    SteadyTime asked{};      ///< when Redis was last asked
+    Units lease;           ///< units that Redis counted and no request has taken
+    std::int64_t own = 0;  ///< of the units that Redis counted in the longest window: those
+                           ///< that this node asked for
+    Instant counted_at{};  ///< Redis's clock when it counted; 0: never
+    SteadyTime asked{};    ///< when Redis was last asked
     /// Calls of this node's workers that are under way and may bring a lease, at most
     /// kMostLeaseCalls. Calls of a worker that is killed are dropped by the next prepare.
     int lease_calls = 0;

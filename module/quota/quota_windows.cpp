@@ -27,11 +27,11 @@ std::int64_t own_after(std::int64_t own, std::int64_t before, std::int64_t now) 
     return static_cast<std::int64_t>(part * static_cast<double>(std::min(own, before)));
 }
 
-void merge_owed(QuotaState& state, const TableQuota& quota, std::size_t window, std::int64_t& owed,
+void merge_owed(QuotaState& state, const TableQuota& quota, std::size_t window, Units& owed,
                 std::int64_t units) {
     if (is_longest(quota, window)) {
-        const std::int64_t met =
-            std::max<std::int64_t>(std::min(owed, -units), std::min(-owed, units));
+        const std::int64_t met = std::max<std::int64_t>(std::min<std::int64_t>(owed, -units),
+                                                        std::min<std::int64_t>(-owed, units));
         if (met > 0) {
             state.counts.settled += met;
             state.counts.returned += met;
@@ -157,7 +157,7 @@ void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
             add_owed_previous(state, quota, window, std::exchange(owed, 0));
         }
     } else if (quota.sliding && count.number == counted.number + 1) {
-        dropped_previous = std::exchange(owed_previous, std::exchange(owed, 0));
+        dropped_previous = std::exchange(owed_previous, std::exchange(owed, Units()));
     } else if (count.number != counted.number) {
         dropped = std::exchange(owed, 0);
         dropped_previous = std::exchange(owed_previous, 0);

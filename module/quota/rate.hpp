@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "module/quota/period.hpp"
+#include "module/quota/units.hpp"
 
 namespace tollgate {
 
@@ -27,9 +28,8 @@ struct Rate {
 /// The most requests of a rate, and the largest cost of a request.
 constexpr std::int64_t kMostRequests = 1'000'000'000'000;
 
-/// Rate::requests of a window that counts and refuses nothing. More units are never counted, and a
-/// double represents the number exactly, as in Redis's scripts.
-constexpr std::int64_t kNoLimit = 9'000'000'000'000'000;
+/// Rate::requests of a window that counts and refuses nothing: more units are never counted.
+constexpr std::int64_t kNoLimit = Units::kMost;
 
 /// A plan has at most this many rates: one script call decides them all, and a header line shows
 /// them all.

@@ -119,7 +119,7 @@ WindowStates windows_of(std::span<const QuotaState> states, const Quotas& quotas
     windows.reserve(window_count(quotas));
     for_each_table(states, quotas, [&](const QuotaState& stored, const TableQuota& quota) {
         // If no window is exhausted, Redis refused because the node's lease holds the rest of one.
-        const std::int64_t reserve = any_exhausted ? 0 : stored.lease;
+        const std::int64_t reserve = any_exhausted ? 0 : std::int64_t{stored.lease};
         if (are_current(stored, quota, now)) {
             add_windows(windows, stored, quota, now.earliest, cost, refused, reserve);
         } else {

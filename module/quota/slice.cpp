@@ -71,7 +71,7 @@ void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
     std::int64_t units = wanted(states, quotas, now.steady, ends, sharing.workers);
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
         // The others need a part as well.
-        units = std::min(units, sharing.is_shared ? state.lease / 2 : state.lease);
+        units = std::min(units, state.lease / std::int64_t{sharing.is_shared ? 2 : 1});
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             units = std::min(units, left(state, quota, i, now.latest));  // as in spend_leases
         }

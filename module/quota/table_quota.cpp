@@ -120,6 +120,11 @@ bool is_small(const TableQuota& quota) {
            });
 }
 
+std::int64_t most_lease(const TableQuota& quota) {
+    const bool is_in_small_place = quota.shape ? quota.shape->is_small : is_small(quota);
+    return is_in_small_place ? kLargestSmallLimit : Units::kMost;
+}
+
 std::string layout_name(const TableQuota& quota) {
     std::string name;
     for (const Rate& rate : quota.rates) {

@@ -92,6 +92,10 @@ constexpr std::size_t kMostSmallWindows = 2;
 constexpr std::int64_t kLargestSmallLimit = std::numeric_limits<std::int32_t>::max();
 bool is_small(const TableQuota& quota);
 
+/// The largest lease that a node's state of this quota holds: kLargestSmallLimit if the quota is
+/// small, else Units::kMost. A small quota without a limit may cost more.
+std::int64_t most_lease(const TableQuota& quota);
+
 /// Names the layout of a quota, and whether it is small: `3600-86400`, and `-sliding` or `-large`
 /// after it; `1b` is a bucket of a rate per second. A node stores what it names apart, and so
 /// numbers its reports apart.

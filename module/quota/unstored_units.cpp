@@ -52,7 +52,7 @@ void add_unstored(QuotaState& state, const TableQuota& quota, const QuotaState& 
     for (std::size_t i = 0; i < quota.rates.size() && quota.rates[i].is_bucket(); ++i) {
         // The time since when a debt refills.
         auto& [counted, debt, since] = state.windows[i];
-        since = debt > 0 ? std::max(since, unstored.windows[i].owed_previous) : 0;
+        since = debt > 0 ? std::max<std::int64_t>(since, unstored.windows[i].owed_previous) : 0;
     }
     state.owes_refund = (state.owes_refund || unstored.owes_refund) && owes(state);
 }

@@ -15,6 +15,19 @@ Number nearest(std::int64_t value) {
                                                         std::numeric_limits<Number>::max()));
 }
 
+/// Whether these units need more bits than a small place has for what a window owes.
+bool is_wide(std::int64_t units) {
+    return nearest<std::int32_t>(units) != units;
+}
+
+/// Whether a small place has no room for what the state owes.
+bool owes_widely(const QuotaState& state) {
+    return std::any_of(state.windows.begin(), state.windows.begin() + kMostSmallWindows,
+                       [](const QuotaState::Window& window) {
+                           return is_wide(window.owed) || is_wide(window.owed_previous);
+                       });
+}
+
 /// The values of a quota are in so many pairs of sets.
 constexpr std::uint64_t kSetsOfValues = QuotaCache::kMostValues / QuotaCache::SmallTable::kChoices;
 
@@ -111,6 +124,7 @@ void QuotaCache::Small::set(const QuotaState& state, std::uint64_t used) {
     has_report = state.report ? 1U : 0U;
     returns_soon = state.returns_soon ? 1U : 0U;
     owes_refund = state.owes_refund ? 1U : 0U;
+    is_wide = owes_widely(state) ? 1U : 0U;
     own = nearest<std::uint32_t>(state.own);
     counted_at = Uint48(state.counted_at.time_since_epoch().count());
     asked = Uint48(state.asked.count());
@@ -162,6 +176,35 @@ void QuotaCache::Small::unpack(QuotaState& state) const {
     state.returns_soon = returns_soon != 0;
     state.owes_refund = owes_refund != 0;
     state.arrivals = arrivals();
+}
+
+QuotaCache::Rest::Rest(const Key& whose, const QuotaState& state)
+    : key(whose), report(state.report.value_or(Report{})) {
+    static_assert(2 * kMostSmallWindows <= kMaxWindows);
+    for (std::size_t i = 0; i < kMostSmallWindows && whose.is_small; ++i) {
+        const QuotaState::Window& window = state.windows[i];
+        report.adjustments[kMostSmallWindows + i] = {0, window.owed, window.owed_previous};
+    }
+}
+
+void QuotaCache::Small::unpack(const Rest& rest, QuotaState& state) const {
+    if (has_report != 0) {
+        state.report = rest.report;
+    }
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        const Adjustment& owed = rest.report.adjustments[kMostSmallWindows + i];
+        if (is_wide != 0) {
+            state.windows[i].owed = owed.units;
+            state.windows[i].owed_previous = owed.previous;
+        }
+        if (state.report) {
+            state.report->adjustments[kMostSmallWindows + i] = {};
+        }
+    }
+}
+
+void QuotaCache::Large::unpack(const Rest& rest, QuotaState& state) {
+    state.report = rest.report;
 }
 
 Arrivals QuotaCache::Small::arrivals() const {
@@ -338,9 +381,9 @@ Place QuotaCache::load_from(const Table& table, const Key& key, QuotaState& stat
     }
     const auto& entry = table.at(place);
     entry.unpack(state);
-    if (entry.has_report != 0) {
-        if (const Place report = reports_.find(key)) {
-            state.report = reports_.at(report).report;
+    if (entry.has_rest()) {
+        if (const Place rest = reports_.find(key)) {
+            entry.unpack(reports_.at(rest), state);
         }
     }
     return place;
@@ -392,8 +435,9 @@ bool QuotaCache::save(const Key& key, const QuotaState& state, SteadyTime now) {
 }
 
 bool QuotaCache::save(Place place, const Key& key, const QuotaState& state, SteadyTime now) {
-    // Store the report first: units that have left the windows must not be lost if it has no room.
-    if (state.report && !reports_.put(key, now, key, *state.report)) {
+    // Store the rest first: units that have left the windows must not be lost if it has no room.
+    const bool has_rest = state.report || (key.is_small && owes_widely(state));
+    if (has_rest && !reports_.put(key, now, key, state)) {
         return false;
     }
     const bool done = key.is_small ? save_in(small_, place, key, state, now)
@@ -424,9 +468,9 @@ bool QuotaCache::save_in(const Table& table, Place place, const Key& key, const 
     if (!known) {
         return static_cast<bool>(put_in(table, key, state, now));
     }
-    const bool had_report = table.at(known).has_report != 0;
+    const bool had_rest = table.at(known).has_rest();
     table.change(known, now, [&](auto& entry) { entry.set(state, key.api_key); });
-    if (had_report && !state.report) {
+    if (had_rest && !table.at(known).has_rest()) {
         reports_.remove(key);
     }
     return true;

@@ -19,11 +19,11 @@
 namespace tollgate {
 
 /// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Small
-/// quotas (is_small) use small places; values are clamped there, so the caller drops owed units
-/// that have no room (drop_excess). The least recently used are evicted, except those that hold a
-/// lease or owed units. These remain until any worker has reported them to Redis. A quota of a
-/// value evicts only others of its id in the table, and quotas whose windows have ended. The caller
-/// holds the lock of its stripe.
+/// quotas (is_small) use small places. What few quotas have at a time is beside their places, in
+/// a table of its own: a report, and owed units that a small place has no room for. The least
+/// recently used are evicted, except those that hold a lease or owed units. These remain until any
+/// worker has reported them to Redis. A quota of a value evicts only others of its id in the table,
+/// and quotas whose windows have ended. The caller holds the lock of its stripe.
 class QuotaCache {
   public:
     /// At most so many values of an id in a plan table are stored: a flood of values evicts others
@@ -120,10 +120,12 @@ class QuotaCache {
     /// The quota's place; none if it is not stored.
     Place find(const Key& key) const { return key.is_small ? small_.find(key) : large_.find(key); }
 
-    /// Stores the state and marks the quota as used now. In a small place, values are clamped:
-    /// counts and leases have 32 bits. QuotaState::ban is not stored. Returns false if there is no
-    /// place: all entries that could be evicted are held, or the quota is that of a value, which
-    /// evicts few others.
+    /// Stores the state and marks the quota as used now. In a small place, counts have 32 bits and
+    /// are clamped: they exceed that only where nothing depends on them, above each limit or
+    /// without one. Its lease is at most most_lease(): see keep_lease. QuotaState::ban is not
+    /// stored. Returns false if there is no place: all entries that could be evicted are held, or
+    /// the quota is that of a value, which evicts few others; or if there is none beside the places
+    /// for what needs one. The state is then as before.
     bool save(const Key& key, const QuotaState& state, SteadyTime now);
     /// The same for the place that load() has returned under the same lock. No quota without a
     /// place was saved since: it may have moved others.
@@ -213,6 +215,20 @@ class QuotaCache {
         std::int32_t owed_previous;
     };
 
+    /// What a quota has beside its place: its report, or the owed units of a small quota for which
+    /// its place has no room, or both. Few quotas have one at the same time.
+    struct Rest {
+        using Key = QuotaCache::Key;
+        Rest(const Key& whose, const QuotaState& state);
+        bool is(const Key& other) const { return key.is(other); }
+        bool is_held() const { return true; }
+
+        StoredKey key;
+        /// Of a small quota, Adjustment::units and Adjustment::previous after those of the most
+        /// windows that it has are what these windows owe.
+        Report report;
+    };
+
     struct Small {
         using Key = QuotaCache::Key;
         Small(const Key& key, const QuotaState& state);
@@ -224,6 +240,8 @@ class QuotaCache {
                        return window.owed != 0 || window.owed_previous != 0;
                    });
         }
+        /// Whether the quota has a Rest.
+        bool has_rest() const { return has_report != 0 || is_wide != 0; }
         HeldSummary summary() const {
             return {id,      redis,
                     table,   Period::of_code(first_period),
@@ -232,8 +250,10 @@ class QuotaCache {
         SteadyTime due_at() const { return summary().due_at(); }
         SteadyTime last_arrived() const { return SteadyTime(asked.value() + last_arrival); }
         Held unpack() const;
-        /// Into an empty state; all but the report.
+        /// Into an empty state; all but the report. Owed units that are wide are clamped.
         void unpack(QuotaState& state) const;
+        /// Adds what is in the rest.
+        void unpack(const Rest& rest, QuotaState& state) const;
         Arrivals arrivals() const;
         /// Stores what depends on the state, and the key that was used.
         void set(const QuotaState& state, std::uint64_t used);
@@ -259,6 +279,7 @@ class QuotaCache {
         std::uint32_t returns_soon : 1;
         std::uint32_t second_period : Period::kCodeBits;
         std::uint32_t owes_refund : 1;
+        std::uint32_t is_wide : 1;  ///< the owed units are in the rest, because they need more bits
         std::array<std::uint32_t, 2> api_key;
         std::array<Window, kMostSmallWindows> windows;
         std::uint32_t lease;
@@ -284,6 +305,8 @@ class QuotaCache {
         bool is_held() const { return lease != 0 || owes(); }
         /// Whether units are owed, or in a report.
         bool owes() const;
+        /// Whether the quota has a Rest.
+        bool has_rest() const { return has_report != 0; }
         HeldSummary summary() const {
             return {key.id,    key.redis,
                     key.table, WindowLayout::period_of(key.periods.front()),
@@ -293,6 +316,8 @@ class QuotaCache {
         Held unpack() const;
         /// Into an empty state; all but the report.
         void unpack(QuotaState& state) const;
+        /// Adds what is in the rest.
+        static void unpack(const Rest& rest, QuotaState& state);
         /// Stores what depends on the state, and the key that was used.
         void set(const QuotaState& state, std::uint64_t used);
         /// See save_spent.
@@ -312,17 +337,6 @@ class QuotaCache {
         Arrivals arrivals;
     };
 
-    /// The report of a quota. Few quotas have one at the same time.
-    struct ReportEntry {
-        using Key = QuotaCache::Key;
-        ReportEntry(const Key& whose, const Report& sent) : key(whose), report(sent) {}
-        bool is(const Key& other) const { return key.is(other); }
-        bool is_held() const { return true; }
-
-        StoredKey key;
-        Report report;
-    };
-
     /// The place of a quota in a small place, which may be at `place`; none in a large one.
     Place find_small(const Key& key, Place place) const;
 
@@ -339,7 +353,7 @@ class QuotaCache {
     // For divide_stripe.
     using SmallTable = SetAssociative<Small>;
     using LargeTable = SetAssociative<Large>;
-    using ReportTable = SetAssociative<ReportEntry>;
+    using ReportTable = SetAssociative<Rest>;
 
   private:
     SmallTable small_;

@@ -10,8 +10,8 @@ namespace tollgate {
 
 namespace {
 
-/// Bytes for reports that wait for their acknowledgement: about 600 reports, more than are sent at
-/// a time.
+/// Bytes for reports that wait for their acknowledgement, and for what a small place has no room
+/// for: about 600 quotas, more than report at a time.
 constexpr std::size_t kMostReports = std::size_t{128} << 10U;
 
 /// Bytes for the records of slices: 16 records, for all workers of a small node, and 512. With 16

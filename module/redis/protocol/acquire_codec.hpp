@@ -49,7 +49,11 @@ bool need_lists(std::span<const Acquire> acquires);
 Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
                   const AcquireContext& context);
 
-/// The result of one id: the decision, or Redis's error as a view into the reply.
+/// The error of an id whose numbers can't be used. Redis may have done what was asked.
+constexpr std::string_view kOutOfRange = "a number of an id is out of range";
+
+/// The result of one id: the decision; or Redis's error as a view into the reply, and Redis did
+/// nothing; or kOutOfRange.
 using AcquireResult = std::variant<Acquired, std::string_view>;
 
 struct AcquireResults {

@@ -39,8 +39,8 @@ class Numbers {
         return Numbers(further);
     }
 
-    /// The next number, at most `most`.
-    std::int64_t next(std::int64_t most = kLatest) {
+    /// The next number, at most `most`; that of units.
+    std::int64_t next(std::int64_t most = Units::kMost) {
         const auto number = peek();
         good_ = good_ && number;
         if (!good_) {
@@ -53,7 +53,7 @@ class Numbers {
     }
     /// Whether all numbers since the last call were in their ranges.
     bool take_in_range() { return std::exchange(in_range_, true); }
-    Instant next_instant() { return Instant(std::chrono::milliseconds(next())); }
+    Instant next_instant() { return Instant(std::chrono::milliseconds(next(kLatest))); }
     ExactInstant next_exact_instant() {
         return ExactInstant(std::chrono::microseconds(next(kLatestExact)));
     }
@@ -250,8 +250,8 @@ std::optional<AcquireResults> read_acquired(ReplyValues values, std::span<const 
         }
         if (!numbers.take_in_range()) {
             // An entry of this id holds a number that no gateway writes. Other ids are not
-            // affected.
-            result = std::string_view("a number of an id is out of range");
+            // affected. What else the call asks of this id may have been done.
+            result = kOutOfRange;
             continue;
         }
         if (!answers(acquired, acquire)) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "module/quota/units.hpp"
 #include "module/redis/protocol/lua_text.hpp"
 #include "module/redis/protocol/node_script.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -114,6 +115,7 @@ const Script& acquire_script() {
          {"kBanKey", kBanKey},
          {"kEventsKey", kEventsKey},
          {"kMostNotices", std::to_string(kMostNotices)},
+         {"kMostUnits", std::to_string(Units::kMost)},
          {"kNoticesKept", std::to_string(std::chrono::milliseconds(kNoticesKept).count())},
          {"kQuotaKey", kQuotaKey},
          {"kRecallOf", kRecallOf},

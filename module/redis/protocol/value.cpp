@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "module/quota/units.hpp"
 #include "module/quota/window.hpp"
 #include "module/text/whole_number.hpp"
 
@@ -54,6 +55,10 @@ Value copy_of(const redisReply& reply) {
 std::int64_t number_or_zero(std::string_view text) {
     constexpr std::int64_t kMost = kLatestInstant.time_since_epoch().count();
     return parse_whole_number(text, -kMost, kMost).value_or(0);
+}
+
+std::int64_t units_or_zero(std::string_view text) {
+    return parse_whole_number(text, -Units::kMost, Units::kMost).value_or(0);
 }
 
 }  // namespace tollgate::redis

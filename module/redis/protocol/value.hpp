@@ -36,4 +36,7 @@ Value copy_of(const redisReply& reply);
 /// Returns 0 if the text is not an integer, or if its magnitude exceeds that of kLatestInstant.
 std::int64_t number_or_zero(std::string_view text);
 
+/// The same of a count of units, whose magnitude is at most Units::kMost.
+std::int64_t units_or_zero(std::string_view text);
+
 }  // namespace tollgate::redis

@@ -78,7 +78,7 @@ TEST_F(SettlementTest, ALeaseIsNotLostWithACallThatWasNotSent) {
 }
 
 // The day of the history has no limit.
-TEST_F(SettlementTest, UnitsForWhichAPlaceHasNoRoomAreCountedAsLapsed) {
+TEST_F(SettlementTest, UnitsForWhichASmallPlaceHasNoRoomAreReported) {
     tables[0].plans[0].rates = {{2'000'000'000, 60s}};
     tables[0].history = std::chrono::days(30);
     add_key("k");
@@ -93,8 +93,8 @@ TEST_F(SettlementTest, UnitsForWhichAPlaceHasNoRoomAreCountedAsLapsed) {
     worker.transport.reachable = true;
     run_for(3s);
     EXPECT_EQ(statistics["owed_units.noted"].value(), 2 * kCost);
-    EXPECT_EQ(statistics["owed_units.settled"].value(), std::uint64_t{kLargestSmallLimit});
-    EXPECT_EQ(statistics["owed_units.lapsed"].value(), 2 * kCost - kLargestSmallLimit);
+    EXPECT_EQ(statistics["owed_units.settled"].value(), 2 * kCost);
+    EXPECT_EQ(statistics["owed_units.lapsed"].value(), 0);
 }
 
 TEST_F(SettlementTest, OneWorkerOfTheNodeSettles) {

@@ -165,25 +165,38 @@ TEST_F(CostSettlement, ThePreviousSlidingWindowIsChanged) {
     EXPECT_EQ(state().windows[0].owed_previous, -4) << "the one before that has no effect any more";
 }
 
-TEST_F(CostSettlement, UnitsForWhichThereIsNoRoomAreDropped) {
-    settle(2 * kLargestSmallLimit);
-    drop_excess(state(), quotas_.front());
-    expect_owed(kLargestSmallLimit, kLargestSmallLimit);
-    EXPECT_EQ(state().counts.noted, 2 * kLargestSmallLimit);
-    EXPECT_EQ(state().counts.lapsed, kLargestSmallLimit);
-    state() = QuotaState{};
-    settle(-4 * kLargestSmallLimit);
-    drop_excess(state(), quotas_.front());
-    expect_owed(-kLargestSmallLimit, -kLargestSmallLimit);
-    EXPECT_EQ(state().counts.lost, 3 * kLargestSmallLimit);
+TEST_F(CostSettlement, UnitsSaturate) {
+    for (int i = 0; i < 10; ++i) {
+        settle(Units::kMost / 4);
+    }
+    expect_owed(Units::kMost, Units::kMost);
+    settle(-1);
+    expect_owed(Units::kMost - 1, Units::kMost - 1);
+    for (int i = 0; i < 10; ++i) {
+        settle(-Units::kMost);
+    }
+    expect_owed(-Units::kMost, -Units::kMost);
 }
 
-TEST_F(CostSettlement, ALeaseForWhichThereIsNoRoomIsLost) {
+TEST_F(CostSettlement, ALeaseForWhichThereIsNoRoomIsReturned) {
     state().lease = kLargestSmallLimit + 5;
-    drop_excess(state(), quotas_.front());
+    keep_lease(state(), quotas_.front(), most_lease(quotas_.front()));
     EXPECT_EQ(state().lease, kLargestSmallLimit);
-    EXPECT_EQ(state().counts.lost, 5);
-    expect_owed(0, 0);
+    EXPECT_EQ(state().counts.lost, 0);
+    expect_owed(-5, -5);
+    keep_lease(state(), quotas_.front(), most_lease(quotas_.front()));
+    expect_owed(-5, -5);
+}
+
+TEST_F(CostSettlement, ARefundForWhichTheLeaseHasNoRoomIsOwed) {
+    state().lease = kLargestSmallLimit - 5;
+    settle(-6);
+    EXPECT_EQ(state().lease, kLargestSmallLimit - 5);
+    expect_owed(-6, -6);
+    state().lease = 5;
+    quotas_.front().rates.front().requests = kLargestSmallLimit + 1;
+    settle(-2 * kLargestSmallLimit);
+    EXPECT_EQ(state().lease, 2 * kLargestSmallLimit + 5) << "a large place has room";
 }
 
 TEST_F(CostSettlement, AStateOfALaterClockIsNotRestored) {

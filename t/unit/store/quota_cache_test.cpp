@@ -93,6 +93,42 @@ TEST_F(QuotaCacheTest, KnowsAMonthFromItsMeanLength) {
     EXPECT_EQ(held, (std::vector<Period>{Period::month(), Period::month()}));
 }
 
+TEST_F(QuotaCacheTest, KeepsOwedUnitsOfAnyNumber) {
+    for (const bool has_report : {false, true}) {
+        for (const std::int64_t units :
+             {std::int64_t{1} << 31U, -(std::int64_t{1} << 40U), Units::kMost, -Units::kMost}) {
+            for (const bool is_previous : {false, true}) {
+                QuotaState owing = state(2);
+                auto& window = owing.windows[is_previous ? 1 : 0];
+                (is_previous ? window.owed_previous : window.owed) = units;
+                if (has_report) {
+                    owing.report = Report{9, {{{1, 2, 3}, {4, 5, 6}}}};
+                }
+                EXPECT_TRUE(cache_.save(key(1, two_), owing, 1s));
+                EXPECT_EQ(cache_.load(key(1, two_)), owing) << units;
+                EXPECT_EQ(cache_.reports().used, 1);
+                EXPECT_TRUE(cache_.save(key(1, two_), state(2), 1s));
+                EXPECT_EQ(cache_.load(key(1, two_)), state(2));
+                EXPECT_EQ(cache_.reports().used, 0);
+            }
+        }
+    }
+}
+
+TEST_F(QuotaCacheTest, IsUnchangedIfThereIsNoRoomForOwedUnits) {
+    QuotaState owing = state(2);
+    owing.windows[1].owed = std::int64_t{1} << 40U;
+    unsigned saved = 0;
+    while (cache_.save(key(saved + 1, two_), owing, 1s)) {
+        ++saved;
+    }
+    EXPECT_EQ(saved, cache_.reports().size);
+    EXPECT_EQ(cache_.load(key(1, two_)), owing);
+    EXPECT_EQ(cache_.load(key(saved + 1, two_)), QuotaState{});
+    EXPECT_TRUE(cache_.save(key(1, two_), state(2), 1s));
+    EXPECT_TRUE(cache_.save(key(saved + 1, two_), owing, 1s)) << "there is room again";
+}
+
 TEST_F(QuotaCacheTest, KeepsAReportUntilItIsGone) {
     for (const TableQuota& quota : {two_, four_}) {
         QuotaState reporting = state(2);

@@ -22,6 +22,6 @@ return function(values, keeps_history, slides, number, units, before, adjusted, 
     elseif adjusted == number - 1 and slides then
         values.adjusted, before = true, before + by
     end
-    return units > 0 and units or 0, before > 0 and before or 0
+    return math.max(0, math.min(units, kMostUnits)), math.max(0, math.min(before, kMostUnits))
 end
 --)lua"_lua
