@@ -268,6 +268,7 @@ subtest 'directives of servers and locations' => sub {
         'tollgate_forward_authorization maybe'  => 'invalid value "maybe" in "tollgate_forward_authorization" directive',
         'tollgate off api'                      => '"tollgate" directive cannot combine "off" with plan tables',
         'tollgate api api'                      => '"tollgate" directive names a table twice',
+        'tollgate ' . join(' ', map { "t$_" } 1 .. 129) => '"tollgate" directive names more than 128 tables',
         'tollgate'                              => 'invalid number of arguments in "tollgate" directive',
         'tollgate_scope'                        => 'invalid number of arguments in "tollgate_scope" directive',
         'tollgate_scope ""'                     => 'invalid scope ""',

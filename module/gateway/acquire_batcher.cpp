@@ -140,12 +140,17 @@ void AcquireBatcher::flush() noexcept {
     sent_ = std::move(groups);
 }
 
-/// The first groups that one call may decide: their keys must be in one slot.
+/// The first groups that one call may decide: their keys must be in one slot, and their numbers
+/// must fit into one reply.
 std::span<AcquireBatcher::Group* const> AcquireBatcher::first_batch(
     std::span<Group* const> groups) const noexcept {
     const auto batch = groups.first(std::min(groups.size(), most_groups_));
-    const auto other = std::ranges::find_if(
-        batch, [&](const Group* group) { return group->slot != groups.front()->slot; });
+    std::size_t numbers = 0;
+    const auto other = std::ranges::find_if(batch, [&](const Group* group) {
+        numbers += redis::reply_numbers(*group->request.quotas);
+        return group->slot != groups.front()->slot ||
+               (numbers > redis::kMostReplyNumbers && group != groups.front());
+    });
     return {batch.begin(), other};
 }
 

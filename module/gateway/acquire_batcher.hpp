@@ -22,8 +22,8 @@ class Settlement;
 
 /// Sends the acquires of a worker's requests to Redis in batches. A group is all requests for one
 /// id that are alike: same quotas, cost and handling of strikes. The groups of one turn of the
-/// event loop share a call, up to kMostGroups. While a call for a group is under way, further
-/// requests for it wait; they are decided again when it ends.
+/// event loop share a call, up to kMostGroups, and up to redis::kMostReplyNumbers. While a call for
+/// a group is under way, further requests for it wait; they are decided again when it ends.
 class AcquireBatcher : private Pinned {
   public:
     /// The arguments must outlive it.

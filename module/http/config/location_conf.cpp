@@ -12,6 +12,7 @@
 #include "module/key/key_record.hpp"
 #include "module/key/scopes.hpp"
 #include "module/quota/rate.hpp"
+#include "module/redis/protocol/acquire_codec.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::http {
@@ -183,6 +184,10 @@ char* read_tollgate(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noex
                 throw ParseError("\"tollgate\" directive names a table twice");
             }
             set->names.emplace_back(name);
+        }
+        if (set->names.size() > redis::kMostTables) {
+            throw ParseError("\"tollgate\" directive names more than " +
+                             std::to_string(redis::kMostTables) + " tables");
         }
         set->position = Position::of(cf);
         auto& sets = MainConf::of(cf).sets;

@@ -214,6 +214,16 @@ class IdArguments {
     std::string leases_;      ///< of them, packed
 };
 
+/// The numbers of an id beside those of its windows: the requests granted, the lease, and three of
+/// bans.
+constexpr std::size_t kNumbersOfAnId = 5;
+constexpr std::size_t kNumbersOfAWindow = 2;
+constexpr std::size_t kNumbersOfASlidingWindow = 3;
+// A table that counts values and keeps a history has a day for all of them in addition.
+static_assert(kNumbersOfAnId +
+                  kMostTables * (kMaxWindows * kNumbersOfASlidingWindow + kNumbersOfAWindow) <=
+              kMostReplyNumbers);
+
 /// Whose counter a quota is.
 Owner owner_of(const Acquire& acquire, const TableQuota& quota) {
     const Owner owner(acquire.id, acquire.group);
@@ -281,6 +291,15 @@ const Words& KnownTerms::of(const Acquire& acquire) {
     }
     next_ = (next_ + 1) % kMost;
     return (known_[next_] = std::move(encoded)).words;
+}
+
+std::size_t reply_numbers(const Quotas& quotas) {
+    std::size_t numbers = kNumbersOfAnId;
+    for (const TableQuota& quota : quotas) {
+        numbers +=
+            quota.rates.size() * (quota.sliding ? kNumbersOfASlidingWindow : kNumbersOfAWindow);
+    }
+    return numbers;
 }
 
 bool need_lists(std::span<const Acquire> acquires) {

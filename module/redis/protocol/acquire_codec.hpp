@@ -42,6 +42,19 @@ struct AcquireContext {
     std::string tag{};            ///< slot_tag of the call in a cluster, if need_lists()
 };
 
+/// The most numbers of the ids of a call, by reply_numbers(). Lua returns at most 8,000 values of a
+/// table at once: the script would fail after it has counted. It also returns, apart from these,
+/// four numbers for each table of which other nodes have leases, and a table has at least two here.
+/// The time that a call takes in Redis is bounded with them.
+constexpr std::size_t kMostReplyNumbers = 3'900;
+
+/// How many numbers a reply may have for an id with these quotas.
+std::size_t reply_numbers(const Quotas& quotas);
+
+/// The most plan tables that may decide one request: reply_numbers() of one id in so many tables is
+/// at most kMostReplyNumbers, also if each of them counts values and keeps a history.
+constexpr std::size_t kMostTables = 128;
+
 /// Whether the script may add one of the ids to Keys::notices_of or Keys::subjects.
 bool need_lists(std::span<const Acquire> acquires);
 
