@@ -162,7 +162,7 @@ void AcquireCall::on_result(redis::ReplyValues values) noexcept {
             return;
         }
         if (results->late) {
-            context_.observe_time(slot_, sent_, context_.clock().steady(), results->now);
+            observe(*results);
         } else {
             apply(*results);
         }
@@ -178,13 +178,46 @@ void AcquireCall::on_result(redis::ReplyValues values) noexcept {
     }
 }
 
+bool AcquireCall::on_timeout() noexcept {
+    const bool done = attempt(context_.log(), [&] {
+        for (Item& item : items_) {
+            item.copy = std::make_unique<Group>(item.group->request, slot_);
+        }
+    });
+    if (!done) {
+        fail_all(AcquireFailure::kUnknown);
+        return false;
+    }
+    has_timed_out_ = true;
+    for (Item& item : items_) {
+        Group& group = *std::exchange(item.group, item.copy.get());
+        item.acquire->id = item.group->id;
+        item.acquire->group = item.group->name_of_group;
+        item.asking.drain(
+            [](AcquireWaiter& waiter) { waiter.on_unavailable(AcquireFailure::kUnknown); });
+        batcher_.finish(group);
+    }
+    return true;
+}
+
+/// Notes Redis's clock. Another server may be in use since the call has timed out.
+void AcquireCall::observe(const redis::AcquireResults& results) {
+    if (!has_timed_out_) {
+        context_.observe_time(slot_, sent_, context_.clock().steady(), results.now);
+    }
+}
+
 void AcquireCall::apply(const redis::AcquireResults& results) {
-    const ExactSteadyTime received = context_.clock().steady();
-    context_.observe_time(slot_, sent_, received, results.now);
+    observe(results);
+    const SteadyTime received = context_.steady_time();
     for (std::size_t i = 0; i < items_.size(); ++i) {
         const auto* acquired = std::get_if<Acquired>(&results.of_ids[i]);
-        if (acquired != nullptr &&
-            apply_to_zone(items_[i], *acquired, std::chrono::floor<SteadyTime>(received))) {
+        if (acquired == nullptr) {
+            continue;
+        }
+        if (has_timed_out_) {
+            apply_late(items_[i], *acquired, received);
+        } else if (apply_to_zone(items_[i], *acquired, received)) {
             batcher_.settlement_.settle_without_pass(items_[i].group->request);
         }
     }
@@ -193,7 +226,7 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
         items[i].group->was_late = false;
         if (const auto* acquired = std::get_if<Acquired>(&results.of_ids[i])) {
             decide_waiters(items[i], *acquired, results.now);
-            batcher_.finish(*items[i].group);
+            finish(items[i]);
         } else {
             const auto error = std::get<std::string_view>(results.of_ids[i]);
             context_.statistics()["errors"].add();
@@ -275,6 +308,30 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     return holds;
 }
 
+/// Stores the result of one group of a call that has timed out.
+void AcquireCall::apply_late(Item& item, const Acquired& acquired, SteadyTime now) {
+    const AcquireRequest& request = item.group->request;
+    const Quotas& quotas = *request.quotas;
+    {
+        const LockedStripe stripe(context_.zone(), request.id_hash);
+        LoadedStates states(stripe, context_, request);
+        apply_late_reply(states, quotas, *item.acquire, acquired);
+        states.save(now);
+    }
+    const std::int64_t units = acquired.lease + acquired.granted * request.demand.cost;
+    if (units > 0) {
+        context_.statistics().note_lease(static_cast<std::uint64_t>(units) * quotas.size());
+    }
+    batcher_.settlement_.settle_without_pass(request);
+}
+
+/// The call of the item's group has ended.
+void AcquireCall::finish(Item& item) noexcept {
+    if (!item.copy) {
+        batcher_.finish(*item.group);
+    }
+}
+
 /// Grants the requests that came first. Each response shows the windows as they were after its own
 /// request.
 void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept {
@@ -333,6 +390,10 @@ void AcquireCall::send_again(bool was_late) noexcept {
     auto items = std::exchange(items_, {});
     for (Item& item : items) {
         Group& group = *item.group;
+        if (item.copy) {
+            restore(item, AcquireFailure::kNotApplied);
+            continue;
+        }
         if (was_late && std::exchange(group.was_late, true)) {
             group.was_late = false;
             fail(item, AcquireFailure::kNotApplied);
@@ -370,7 +431,7 @@ void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
 void AcquireCall::fail(Item& item, AcquireFailure failure) noexcept {
     restore(item, failure);
     item.asking.drain([&](AcquireWaiter& waiter) { waiter.on_unavailable(failure); });
-    batcher_.finish(*item.group);
+    finish(item);
 }
 
 void AcquireCall::fail_all(AcquireFailure failure) noexcept {

@@ -36,6 +36,8 @@ class AcquireCall : public NodeCall::Reply {
 
     void on_failure() noexcept override { fail_all(AcquireFailure::kUnknown); }
     void on_unsent() noexcept override { fail_all(AcquireFailure::kNotApplied); }
+    /// Nobody waits any more. The units are accounted for when it is known what Redis did.
+    bool on_timeout() noexcept override;
 
     /// Redis gave no decision; `on_failure` applies to every waiter.
     void fail_all(AcquireFailure failure) noexcept;
@@ -50,6 +52,9 @@ class AcquireCall : public NodeCall::Reply {
         Item(Group& asked, Acquire& sent)
             : group(&asked), acquire(&sent), is_plain(asked.request.is_plain) {}
 
+        /// In a call that has timed out, a copy of the group, of which only `request` is used: the
+        /// group goes on.
+        std::unique_ptr<Group> copy;
         Group* group;
         Acquire* acquire;
         bool is_plain;  ///< see tollgate::is_plain: the states do not know of the call
@@ -62,6 +67,9 @@ class AcquireCall : public NodeCall::Reply {
     bool add(Group& group);
     bool add_plain(Group& group);
     void apply(const redis::AcquireResults& results);
+    void apply_late(Item& item, const Acquired& acquired, SteadyTime now);
+    void finish(Item& item) noexcept;
+    void observe(const redis::AcquireResults& results);
     bool count_in_place(Item& item, const Acquired& acquired, SteadyTime now);
     bool apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now);
     void decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept;
@@ -73,7 +81,8 @@ class AcquireCall : public NodeCall::Reply {
     EngineContext& context_;
     redis::Slot slot_;
     ExactSteadyTime sent_;
-    Instant deadline_{};        ///< by Redis's clock; 0: its clock is not known
+    Instant deadline_{};  ///< by Redis's clock; 0: its clock is not known
+    bool has_timed_out_ = false;
     std::vector<Group*> idle_;  ///< groups that need no call
     std::vector<Item> items_;
     std::vector<Acquire> acquires_;  ///< one for each item

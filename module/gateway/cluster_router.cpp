@@ -17,7 +17,11 @@ class ClusterRouter::Attempt final : public redis::ReplyHandler {
         routed_.handler->on_values(values);
     }
     void on_error(std::string_view message) noexcept override {
-        router_.retry(std::move(routed_), message);
+        if (has_timed_out_) {
+            routed_.handler->on_error(message);  // Nobody waits for another attempt.
+        } else {
+            router_.retry(std::move(routed_), message);
+        }
     }
     void on_failure() noexcept override {
         router_.request_refresh();  // A replica may replace the master.
@@ -27,10 +31,16 @@ class ClusterRouter::Attempt final : public redis::ReplyHandler {
         router_.request_refresh();
         routed_.handler->on_unsent();
     }
+    bool on_timeout() noexcept override {
+        router_.request_refresh();
+        has_timed_out_ = routed_.handler->on_timeout();
+        return has_timed_out_;
+    }
 
   private:
     ClusterRouter& router_;
     RoutedCall routed_;
+    bool has_timed_out_ = false;
 };
 
 ClusterRouter::ClusterRouter(const RedisSettings& settings, ClusterServers& servers,

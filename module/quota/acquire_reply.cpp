@@ -171,4 +171,20 @@ void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acqui
     });
 }
 
+void apply_late_reply(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
+                      const Acquired& acquired) {
+    acknowledge(states, quotas, acquire);
+    const std::int64_t units = acquired.granted * acquire.demand.cost + acquired.lease;
+    std::span<const WindowCount> counts = acquired.windows;
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+        const std::span<const WindowCount> of_table = counts.first(quota.rates.size());
+        end_lease_call(state, acquire.is_lease_call);
+        restore_windows(state, quota, of_table);  // It may have been evicted since.
+        owe_to_windows(state, quota, of_table, -units);
+        state.owes_refund = (state.owes_refund || units > 0) && owes(state);
+        note_own(state, quota, of_table.back().number, units);
+        counts = counts.subspan(quota.rates.size());
+    });
+}
+
 }  // namespace tollgate

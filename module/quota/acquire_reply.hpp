@@ -23,4 +23,10 @@ WindowStates refused_windows(std::span<const QuotaState> states, const Quotas& q
 void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acquired& acquired,
                  std::int64_t units);
 
+/// The reply to an acquire whose requests nobody waits for any more: it came too late. Redis has
+/// applied the adjustments. What it has granted and leased is returned to the windows that counted
+/// it, in a report. The counts are too old to be of use.
+void apply_late_reply(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
+                      const Acquired& acquired);
+
 }  // namespace tollgate

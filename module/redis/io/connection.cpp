@@ -19,6 +19,13 @@ constexpr std::chrono::milliseconds kBetweenPromptConnects{500};
 /// How long a worker that shuts down waits for the reply to its last call: it may return leases.
 constexpr std::chrono::milliseconds kExitWait{1000};
 
+/// For so many times the timeout, replies of a link are read whose calls have timed out. Redis
+/// executes no call later than twice the timeout after it was sent (see RedisClock::deadline); the
+/// rest is for its reply to arrive.
+constexpr int kLateReplies = 3;
+/// So many such links are kept: the breaker opens before.
+constexpr std::size_t kMostLate = 4;
+
 }  // namespace
 
 Connection::Connection(const Access& access, const SocketAddresses& addresses,
@@ -161,12 +168,17 @@ void Connection::on_lost(std::string_view reason) noexcept {
 
 /// The link is lost, or did not connect. Calls that were not written are sent on the next link,
 /// unless the breaker is open. It is no failure of the server if it closes an idle connection.
-void Connection::fail(std::string_view reason) noexcept {
+/// `late` has the calls that were written, if their link is kept.
+void Connection::fail(std::string_view reason, LateReplies* late) noexcept {
     reason_ = LogText(reason);
-    const bool is_failure = state_.is_refused() || !pipeline_.empty() || !state_.is_connected();
+    const bool is_failure =
+        late != nullptr || state_.is_refused() || !pipeline_.empty() || !state_.is_connected();
     const bool is_readonly = state_.state() == ConnectionState::State::kReadOnly;
     state_.on_lost();
     if (try_next_address(is_readonly)) {
+        if (late != nullptr) {
+            late->time_out();
+        }
         return;
     }
     if (is_failure || breaker_.state() != Breaker::State::kClosed) {
@@ -177,6 +189,9 @@ void Connection::fail(std::string_view reason) noexcept {
     }
     log_loss(reason_, is_failure);
     listener_.on_lost();
+    if (late != nullptr) {
+        late->time_out();
+    }
     if (is_reachable()) {
         pipeline_.fail_lost(Clock::now());
     } else {
@@ -221,6 +236,7 @@ void Connection::reconnect() noexcept {
 
 void Connection::on_timer() noexcept {
     const Time now = Clock::now();
+    end_late(now);
     if (!pipeline_.empty() && pipeline_.first_deadline() <= now) {
         time_out(now);
     }
@@ -247,14 +263,58 @@ void Connection::time_out(Time now) noexcept {
     if (link_->is_down()) {
         fail(LogText(reason_));
     } else {
-        link_->give_up("a command timed out");
+        leave_late(now);
+    }
+}
+
+/// The calls on the link have failed, but their replies are still read. Another link takes its
+/// place. Without memory, or if the link is not ready, it is closed.
+void Connection::leave_late(Time now) noexcept {
+    constexpr std::string_view kReason = "a command timed out";
+    LateReplies* late = nullptr;
+    try {
+        if (link_->is_ready() && pipeline_.has_written() && late_.size() < kMostLate) {
+            auto next = std::make_unique<Link>(access_, addresses_, static_cast<LinkOwner&>(*this),
+                                               traits_.limits);
+            next->start_at(link_->address());
+            auto replies = std::make_unique<LateReplies>();
+            late_.reserve(kMostLate);
+            Pipeline written = pipeline_.split_written();
+            // Nothing throws from here on.
+            late = replies.get();
+            late->take(std::exchange(link_, std::move(next)), std::move(written),
+                       now + kLateReplies * access_.endpoint.timeout);
+            late_.push_back(std::move(replies));
+        }
+    } catch (const std::exception& e) {
+        ngx_log_error(NGX_LOG_CRIT, access_.log, 0, "tollgate: redis \"%s\": %s",
+                      access_.endpoint.name.c_str(), e.what());
+    }
+    if (late == nullptr) {
+        link_->give_up(kReason);
+        return;
+    }
+    fail(kReason, late);
+    end_late(now);
+}
+
+/// Closes the links of which no reply is awaited any more.
+void Connection::end_late(Time now) noexcept {
+    for (std::size_t i = 0; i < late_.size();) {
+        if (late_[i]->is_over(now)) {
+            const auto ended = std::move(late_[i]);
+            late_.erase(late_.begin() + static_cast<std::ptrdiff_t>(i));
+            ended->fail();
+        } else {
+            ++i;
+        }
     }
 }
 
 /// A worker that shuts down exits as soon as its last request has ended. It waits for a call
 /// without a request, but not for `timeout`: Redis may hang.
 void Connection::hold_exit() noexcept {
-    if (ngx_exiting != 0 && !pipeline_.empty() && Clock::now() < exit_until_) {
+    if (ngx_exiting != 0 && (!pipeline_.empty() || !late_.empty()) && Clock::now() < exit_until_) {
         exit_timer_.start_until(exit_until_);
     } else {
         exit_timer_.cancel();
@@ -268,9 +328,12 @@ void Connection::watch_deadlines() noexcept {
     if (may_connect()) {
         end = retry_at_;
     }
+    const auto watch = [&end](Time other) { end = end ? std::min(*end, other) : other; };
     if (!pipeline_.empty()) {
-        const Time deadline = pipeline_.first_deadline();
-        end = end ? std::min(*end, deadline) : deadline;
+        watch(pipeline_.first_deadline());
+    }
+    if (!late_.empty()) {
+        watch(late_.front()->end());
     }
     if (!end) {
         return;

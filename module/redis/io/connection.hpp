@@ -8,9 +8,11 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "module/redis/io/connection_listener.hpp"
 #include "module/redis/io/event.hpp"
+#include "module/redis/io/late_replies.hpp"
 #include "module/redis/io/link.hpp"
 #include "module/redis/io/probe.hpp"
 #include "module/redis/io/successor.hpp"
@@ -33,9 +35,11 @@ struct CallTraits {
 
 /// The connection of a worker to a Redis, for calls of scripts. Calls are pipelined: those made in
 /// one iteration of the event loop are sent in one write. A lost connection is replaced
-/// automatically, behind a circuit breaker. A call that times out closes the connection, so that
-/// its late reply is never read. An error that concerns the whole server does the same and counts
-/// as a failure of the server. READONLY does not count while another address is left to try.
+/// automatically, behind a circuit breaker. A call that times out ends the use of its link: all
+/// calls on it have failed for those who wait. The replies are still read, for kLateReplies times
+/// the timeout: until then, Redis may execute calls whose deadlines have not passed. An error that
+/// concerns the whole server does the same and counts as a failure of the server. READONLY does not
+/// count while another address is left to try.
 ///
 /// If the address in use leaves the list, the connection moves: a second link connects to a new
 /// address and tests it while the first one is in use. New calls are then held until those on the
@@ -105,7 +109,9 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     void take_successor() noexcept;
     bool push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noexcept;
     void release() noexcept;
-    void fail(std::string_view reason) noexcept;
+    void fail(std::string_view reason, LateReplies* late = nullptr) noexcept;
+    void leave_late(Time now) noexcept;
+    void end_late(Time now) noexcept;
     bool may_move() const noexcept;
     bool try_next_address(bool is_readonly) noexcept;
     void reconnect() noexcept;
@@ -127,7 +133,8 @@ class Connection : private LinkOwner, private ProbeOwner, private SuccessorOwner
     ConnectionListener& listener_;
     const CallTraits traits_;
     std::unique_ptr<Link> link_;
-    std::unique_ptr<Successor> successor_;  ///< during a move
+    std::unique_ptr<Successor> successor_;            ///< during a move
+    std::vector<std::unique_ptr<LateReplies>> late_;  ///< in the order of their ends
     Pipeline pipeline_;
     Breaker breaker_;
     Backoff backoff_;

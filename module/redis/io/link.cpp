@@ -166,6 +166,13 @@ void Link::give_up(std::string_view reason) noexcept {
     }
 }
 
+void Link::stop_writing() noexcept {
+    flush_event_.cancel();
+    out_.clear();
+    written_ = 0;
+    blocked_ = 0;
+}
+
 /// The connection has failed: tries the next address, or reports the loss to the owner.
 void Link::lose(std::string_view reason) noexcept {
     if (state_ == State::kReady) {

@@ -79,6 +79,11 @@ class Link {
     /// Whether the worker shuts down, so that the link does not connect again.
     bool is_shutting_down() const noexcept { return state_ == State::kClosed; }
 
+    /// The next connect() begins with this address.
+    void start_at(const std::optional<SocketAddress>& address) { address_ = address; }
+    /// Drops what was not written: nothing is sent any more, and replies are read.
+    void stop_writing() noexcept;
+
     /// The events go to this owner from now on.
     void set_owner(LinkOwner& owner) noexcept { owner_ = &owner; }
 

@@ -90,7 +90,10 @@ Pipeline::Taken Pipeline::take(const redisReply& reply) {
             repeat_front();
             return Taken::kRepeated;
         }
-        take_front().handler->on_error(text_of(reply));
+        const Pending answered = take_front();
+        if (answered.handler != nullptr) {
+            answered.handler->on_error(text_of(reply));
+        }
         return Taken::kError;
     }
     const auto elements = elements_of(reply);
@@ -99,7 +102,9 @@ Pipeline::Taken Pipeline::take(const redisReply& reply) {
     }
     const Pending answered = take_front();
     answered_push_ = answered.pushed;
-    answered.handler->on_values(elements.subspan(1));
+    if (answered.handler != nullptr) {
+        answered.handler->on_values(elements.subspan(1));
+    }
     return Taken::kValues;
 }
 
@@ -158,8 +163,49 @@ void Pipeline::fail_all() noexcept {
 void Pipeline::fail_written() noexcept {
     released_ = 0;
     for (std::size_t calls = std::exchange(written_, 0); calls > 0; --calls) {
-        take_front().handler->on_failure();
+        const Pending failed = take_front();
+        if (failed.handler != nullptr) {
+            failed.handler->on_failure();
+        }
     }
+}
+
+Pipeline Pipeline::split_written() {
+    Pipeline late(0, timeout_);
+    late.pending_.resize(written_);
+    // Nothing throws from here on.
+    while (written_ > 0) {
+        const std::size_t next = late.released_++;
+        late.pending_[next] = take_front();
+        late.out_of_turn_ += late.pending_[next].out_of_turn ? 1 : 0;
+    }
+    late.written_ = late.released_;
+    released_ = 0;
+    return late;
+}
+
+void Pipeline::time_out() noexcept {
+    for (Pending& pending : pending_) {
+        if (pending.handler != nullptr && !pending.handler->on_timeout()) {
+            pending.handler.reset();
+        }
+    }
+}
+
+void Pipeline::fail_unreleased() noexcept {
+    while (has_unreleased()) {
+        const Pending last = std::move(pending_.back());
+        pending_.pop_back();
+        out_of_turn_ -= last.out_of_turn ? 1 : 0;
+        if (last.handler != nullptr) {
+            last.handler->on_unsent();
+        }
+    }
+}
+
+bool Pipeline::has_handlers() const noexcept {
+    return std::ranges::any_of(pending_,
+                               [](const Pending& pending) { return pending.handler != nullptr; });
 }
 
 }  // namespace tollgate::redis

@@ -15,8 +15,9 @@
 
 namespace tollgate::redis {
 
-/// Receives the reply to one call of a script. Exactly one of the four functions is called, once,
-/// while replies are being read; it may make further calls. If the pipeline is destroyed first, the
+/// Receives the reply to one call of a script. Exactly one of the first four functions is called,
+/// once, while replies are being read; it may make further calls. on_timeout may be called before.
+/// If the pipeline is destroyed first, the
 /// handler is destroyed without a call: the worker exits, and objects that the handler refers to
 /// may be gone.
 class ReplyHandler : public Interface {
@@ -32,6 +33,14 @@ class ReplyHandler : public Interface {
 
     /// The call was not sent: Redis has not executed it.
     virtual void on_unsent() noexcept { on_failure(); }
+
+    /// There was no reply in time, but it may still come: Redis may execute the call until its
+    /// deadline. Returns whether the handler awaits what becomes of the call: one of the other
+    /// functions is then called later. Otherwise none is.
+    virtual bool on_timeout() noexcept {
+        on_failure();
+        return false;
+    }
 };
 
 /// The pending calls of one connection, in order. A script returns the token of its call, so that a
@@ -87,7 +96,20 @@ class Pipeline {
     /// Calls on_failure for written calls, and on_unsent for the others.
     void fail_all() noexcept;
 
+    /// Takes the calls that were written out of this pipeline: another one reads their replies.
+    /// Those that were released and not written are queued again. If it throws std::bad_alloc,
+    /// nothing has changed.
+    Pipeline split_written();
+    /// Calls on_timeout for all calls. Handlers that do not await their replies are dropped, and
+    /// the replies are skipped.
+    void time_out() noexcept;
+    /// Calls on_unsent for the calls that are not released.
+    void fail_unreleased() noexcept;
+    /// Whether a handler awaits the reply to its call.
+    bool has_handlers() const noexcept;
+
     bool empty() const noexcept { return pending_.empty(); }
+    bool has_written() const noexcept { return written_ > 0; }
     bool has_released() const noexcept { return released_ > 0; }
     bool has_unreleased() const noexcept { return released_ < pending_.size(); }
 

@@ -457,6 +457,39 @@ TEST_F(AcquireBatcherTest, ALostReplyOfAReportIsCountedOnce) {
     EXPECT_EQ(statistics["owed_units.settled"].value(), 50);
 }
 
+TEST_F(AcquireBatcherTest, ALateReplyGivesBackWhatNobodyWaitsFor) {
+    tables[0].plans[0].rates = {{100'000, 3600s}};
+    Worker& worker = start_with_keys(1);
+    for (const bool wants_lease : {false, true}) {
+        std::int64_t granted_before = counted("k0");
+        for (int i = 0; wants_lease && i < 20; ++i) {
+            ask(worker, "k0");
+            ++granted_before;
+        }
+        while (wants_lease && state("k0").lease > 0) {
+            ask(worker, "k0");
+            ++granted_before;
+        }
+        std::int64_t late = 0;
+        worker.transport.choose_fate = [&](const redis::Call& call) {
+            const bool is_late = call.script == &redis::acquire_script() && late == 0;
+            late += is_late ? 1 : 0;
+            return is_late ? SimulatedTransport::Fate::kLate : SimulatedTransport::Fate::kAnswered;
+        };
+        Request& request = begin(worker, "k0");
+        run_for(worker.transport.timeout + 10ms);
+        EXPECT_EQ(late, 1);
+        EXPECT_EQ(request.outcomes, 1) << "it does not wait for the reply";
+        EXPECT_EQ(request.outcome().verdict, Verdict::kDegraded);
+        run_for(10s);
+        EXPECT_EQ(counted("k0"), granted_before + 1);
+        EXPECT_EQ(state("k0").lease, 0);
+    }
+    EXPECT_EQ(statistics["lease_units.lost"].value(), 0);
+    EXPECT_EQ(statistics["lease_units.granted"].value(),
+              statistics["lease_units.spent"].value() + statistics["lease_units.returned"].value());
+}
+
 TEST_F(AcquireBatcherTest, AnEngineThatIsDestroyedCallsNobody) {
     Worker& worker = start_with_keys(2);
     Request& queued = begin(worker, "k0");

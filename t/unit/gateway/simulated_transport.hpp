@@ -27,6 +27,7 @@ class SimulatedTransport final : public Transport {
         kNotExecuted,  ///< it never reaches Redis, and times out
         kUnsent,       ///< it is never written, and fails at once
         kUnanswered,   ///< Redis executes it; the reply is lost, and it times out
+        kLate,         ///< Redis executes it; it times out, and the reply comes after that
     };
 
     /// `redis_offset` is what Redis's clock is ahead.
@@ -75,6 +76,16 @@ class SimulatedTransport final : public Transport {
         }
         auto pending = std::make_shared<Pending>(Pending{std::move(call), std::move(handler), {}});
         pending_.push_back(pending);
+        if (fate == Fate::kLate) {
+            after(delay(), [=, this] { execute(*pending); });
+            after(timeout, [=] {
+                if (!pending->handler->on_timeout()) {
+                    pending->handler.reset();
+                }
+            });
+            after(2 * timeout, [=, this] { answer(*pending); });
+            return;
+        }
         after(delay(), [=, this] {
             if (fate != Fate::kNotExecuted && pending->handler) {
                 execute(*pending);

@@ -36,6 +36,13 @@ class Recorder : public ReplyHandler {
     Results& results_;
 };
 
+/// Awaits a late reply.
+class Patient : public Recorder {
+  public:
+    using Recorder::Recorder;
+    bool on_timeout() noexcept override { return true; }
+};
+
 const Script kScript{"return", "5ac"};
 
 /// Makes another call when its own fails.
@@ -339,6 +346,30 @@ TEST_F(PipelineTest, RestartsTheTimeoutOfEachCallAfterAStall) {
     EXPECT_EQ(first_deadline(), 400);
     take("-ERR\r\n");
     EXPECT_EQ(first_deadline(), 800);
+}
+
+TEST_F(PipelineTest, GivesAwayTheCallsThatWereWritten) {
+    push("a");
+    pipeline_.push({&kScript, {"b"}, {}}, std::make_unique<Patient>("b", results_), at(0));
+    pipeline_.push({&kScript, {"c"}, {}}, std::make_unique<Patient>("c", results_), at(0));
+    release();
+    write(0);
+    push("d");
+    release();
+    Pipeline late = pipeline_.split_written();
+    EXPECT_FALSE(pipeline_.has_released());
+    EXPECT_TRUE(pipeline_.has_unreleased()) << "it is sent on another connection";
+    late.time_out();
+    EXPECT_EQ(results_, (Results{"a failed"}));
+    EXPECT_TRUE(late.has_handlers());
+    std::swap(pipeline_, late);
+    EXPECT_EQ(answer("42", "one"), Taken::kValues);
+    EXPECT_EQ(answer("43", "two"), Taken::kValues);
+    EXPECT_EQ(results_, (Results{"a failed", "b=two"}));
+    EXPECT_EQ(take("-NOSCRIPT\r\n"), Taken::kRepeated);
+    pipeline_.fail_unreleased();
+    EXPECT_EQ(results_, (Results{"a failed", "b=two", "c unsent"}));
+    EXPECT_FALSE(pipeline_.has_handlers());
 }
 
 TEST_F(PipelineTest, MakesFurtherCallsFromWithinAFailure) {
