@@ -19,15 +19,22 @@ Instant NodeCall::deadline(redis::Slot slot) const {
                                                context_.settings().timeout);
 }
 
-/// Errors of the server end by themselves. `is_reply`: the connection has the error, too, and
-/// closes if it concerns the server.
+/// `is_reply`: the error is the whole reply. Then the connection has it, too, and closes if it
+/// concerns the server. Without a consequence, such errors are reported again: the connection takes
+/// them once.
 void NodeCall::log(redis::Slot slot, std::string_view error, bool is_reply) noexcept {
-    if (!consequence_.empty() && redis::is_lasting(error)) {
-        if (!std::exchange(is_refused_, true)) {
+    if (!consequence_.empty()) {
+        // Other errors end by themselves.
+        if (redis::is_lasting(error) && !is_refused_ &&
+            lines_.admit(redis::LogThrottle::Time(context_.clock().steady()))) {
+            is_refused_ = true;
             context_.log_refusal(level_, consequence_, error);
         }
-    } else if (!is_reply || redis::error_scope(error) == redis::ErrorScope::kCommand ||
-               !redis::is_forbidden(error)) {
+        return;
+    }
+    const bool is_logged_by_connection = is_reply && redis::is_forbidden(error) &&
+                                         redis::error_scope(error) == redis::ErrorScope::kServer;
+    if (!is_logged_by_connection) {
         context_.report_error(slot, error);
     }
 }

@@ -5,6 +5,7 @@
 
 #include "module/gateway/environment.hpp"
 #include "module/quota/redis_clock.hpp"
+#include "module/redis/protocol/log_throttle.hpp"
 #include "module/redis/protocol/pipeline.hpp"
 #include "module/redis/protocol/script.hpp"
 #include "module/redis/topology/key_slot.hpp"
@@ -15,7 +16,8 @@ class EngineContext;
 
 /// How a node calls a script, for one function of the gateway: the only way to Transport::run. What
 /// Redis refuses to a call concerns this function alone: the connection goes on, and so do the
-/// calls of all others. The log says once what does not work, and why, until a call succeeds.
+/// calls of all others. The log says once what does not work, and why, until a call succeeds; at
+/// most once a second.
 class NodeCall : private Pinned {
   public:
     class Reply;
@@ -34,16 +36,14 @@ class NodeCall : private Pinned {
     /// does not wait for it any more; 0 if the clock of the slot's master is not known.
     Instant deadline(redis::Slot slot) const;
 
-    /// Whether Redis refused the last call that it answered.
-    bool is_refused() const { return is_refused_; }
-
   private:
     void log(redis::Slot slot, std::string_view error, bool is_reply) noexcept;
 
     EngineContext& context_;
     LogLevel level_;
     std::string_view consequence_;
-    bool is_refused_ = false;
+    redis::LogThrottle lines_;
+    bool is_refused_ = false;  ///< the log says so
 };
 
 /// Receives what became of a call. It must not outlive the NodeCall, except to be destroyed.
