@@ -200,9 +200,8 @@ void Flights::answer(const FlightKey& key, Entry& entry, const NodeFlights::Chan
     const bool is_refused = change.is_full && !entry.asked.empty();
     if (!taken) {
         refused.append(entry.asked);
-    } else if (is_refused && may_recall && entry.refusals < kMostPauses) {
+    } else if (is_refused && may_recall && entry.refusals < kMostPauses && pause(key, entry)) {
         ++entry.refusals;
-        pause(key, entry);
     } else if (is_refused) {
         refused.append(entry.asked);
         node_.note_full(key);
@@ -222,13 +221,17 @@ void Flights::answer(const FlightKey& key, Entry& entry, const NodeFlights::Chan
     }
 }
 
-void Flights::pause(const FlightKey& key, Entry& entry) {
+/// The entry's waiters wait for recalled places. False if memory is short.
+bool Flights::pause(const FlightKey& key, Entry& entry) noexcept {
     const SteadyTime end = context_.steady_time() + kRecallTakes;
-    pausing_.emplace_back(end, key);
+    if (!attempt(context_.log(), [&] { pausing_.emplace_back(end, key); })) {
+        return false;
+    }
     entry.pause_ends = end;
     if (pausing_.size() == 1) {
         pause_->start(kRecallTakes);
     }
+    return true;
 }
 
 /// Nodes have returned the places that were recalled first.

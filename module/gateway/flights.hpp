@@ -87,7 +87,7 @@ class Flights : private Pinned, private NodeFlights::Returns {
     void send(const FlightKey& key, std::string_view id, std::string_view table,
               const FlightAsk& ask);
     void call(const FlightKey& key, Entry& entry, const FlightAsk& ask);
-    void pause(const FlightKey& key, Entry& entry);
+    bool pause(const FlightKey& key, Entry& entry) noexcept;
     void on_pause_end() noexcept;
     void on_places(const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent,
                    const redis::PlacesGiven& given);
