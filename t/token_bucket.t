@@ -9,7 +9,9 @@ use Gateway qw(wait_for_room);
 use JSON::PP ();
 use List::Util qw(sum0);
 use Load;
+use RedisServer;
 use RetryingClients;
+use ShiftedClock;
 use Test::More;
 use Time::HiRes qw(sleep time);
 use Wait qw(becomes wait_until);
@@ -113,6 +115,71 @@ subtest 'a client that always asks gets the whole rate' => sub {
     cmp_ok($granted, '>=', 0.5 * 40 * ($last - $first), '... at the rate of the bucket');
     $gateway->nginx->stop;
 };
+
+# How many requests are granted by each of these gateways in turn within so many seconds. Each costs 1 in the end.
+sub granted_within {
+    my ($gateways, $seconds) = @_;
+    my ($granted, $end) = (0, time + $seconds);
+    while (time < $end) {
+        $granted += grep { $_->get('/used/?used=1', 'k')->status == 200 } @$gateways;
+        sleep 0.01;
+    }
+    return $granted;
+}
+
+for my $cost ('', 'tollgate_cost 3 settle=$upstream_http_x_used;') {
+    subtest "the clock of Redis is set back and forth, $cost" => sub {
+        my $clock = ShiftedClock->new or plan skip_all => 'no shifted_clock.so in this build';
+        my $redis = $clock->start(sub { RedisServer->start });
+        my @nodes = map {
+            Gateway->start(plans => 'plan free 10r/s burst=20;', workers => 2, redis_server => $redis, location => $cost,
+                upstream => 'location /used/ { add_header X-Used $arg_used always; return 200 "done\n"; }')
+        } 1, 2;
+        $nodes[0]->import_key('k', id => 'k1', plan => 'free');
+        my $set = sub { $clock->set(time + $_[0]) };
+
+        my ($begin, $granted) = (redis_time($nodes[0]), granted_within(\@nodes, 0.1));
+        my $latest = $begin;
+        for my $ahead (30, 0, 30, 0, 30) {
+            $set->($ahead);
+            $granted += granted_within(\@nodes, 0.4);
+            my $now = redis_time($nodes[0]);
+            $latest = $now if $now > $latest;
+        }
+        # The bucket was full when the clock went forward for the first time.
+        cmp_ok($granted, '<=', 20 + 20 + 10 * ($latest - $begin - 30), "30 s forth and back: $granted are granted");
+        cmp_ok($granted, '>=', 20, '... and not much less');
+
+        # A worker may repeat a refusal for a moment that is older than the step.
+        my $refused;
+        my $spend = sub {
+            my $from = 1e6 * ($clock->time - 1);
+            wait_until('an empty bucket', sub {
+                $refused = $nodes[0]->get('/used/?used=1', 'k');
+                my ($at, $debt) = @{ $redis->cmd('HMGET', 't:quota:{k1}:api', '1.time', '1.debt') };
+                return $refused->status == 429 && $at > $from && $debt > 17e6;
+            });
+        };
+        $set->(32);
+        $spend->();
+        $set->(30);
+        my $from = time;
+        cmp_ok(granted_within(\@nodes, 1), '<=', 6, '2 s back: the bucket gets no tokens');
+        wait_until('a token', sub { granted_within(\@nodes, 0) + granted_within(\@nodes, 0.05) });
+        cmp_ok(time - $from, '<', 2 + 1.5, '... for no longer than that');
+
+        $set->(5000);
+        $spend->();
+        $set->(0);
+        $from = time;
+        wait_until('a refusal', sub { ($refused = $nodes[0]->get('/used/?used=1', 'k'))->status == 429 });
+        is($refused->header('Retry-After'), 1, '5,000 s back: Retry-After is the time of a token');
+        $granted = granted_within(\@nodes, 1.5);
+        cmp_ok($granted, '>=', 5, "... and $granted are granted then");
+        cmp_ok($granted, '<=', 4 + 10 * (time - $from), '... as the rate allows');
+        $_->nginx->stop for @nodes;
+    };
+}
 
 subtest 'requests that cost more' => sub {
     my $gateway = start('1r/h burst=10', server => '

@@ -34,8 +34,9 @@ WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& 
     return usage;
 }
 
-WindowUsage bucket_now(const TableLimits& of, const Rate& rate, const WindowCount& bucket,
+WindowUsage bucket_now(const TableLimits& of, const Rate& rate, const WindowCount& stored,
                        Instant now) {
+    const WindowCount bucket = roll(stored, rate, now);
     const std::int64_t debt = debt_at(bucket, rate, now);
     const std::int64_t used = rate.burst - tokens_left(rate, debt);
     const ExactInstant at =

@@ -115,6 +115,10 @@ ExactInstant bucket_grants_at(const QuotaState& state, const TableQuota& quota, 
 void refill_owed(QuotaState& state, const TableQuota& quota, const ClockBounds& now) {
     for (std::size_t i = 0; i < quota.rates.size() && quota.rates[i].is_bucket(); ++i) {
         const Rate& rate = quota.rates[i];
+        if (state.report) {
+            std::int64_t& since = state.report->adjustments[i].previous;
+            since = bucket_time(since, now.earliest);
+        }
         QuotaState::Window& window = state.windows[i];
         if (window.owed > 0 && window.owed_previous != 0) {
             const double speed = speed_of(state, quota, rate);

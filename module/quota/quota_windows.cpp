@@ -185,7 +185,7 @@ void roll_windows(QuotaState& state, const TableQuota& quota, Instant now) {
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         const WindowCount& counted = state.windows[i].counted;
         const WindowCount window = roll(counted, quota.rates[i], now);
-        if (window.number != counted.number) {
+        if (window != counted) {
             set_window(state, quota, i, window);
         }
     }

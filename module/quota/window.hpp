@@ -68,11 +68,20 @@ constexpr std::chrono::seconds kMostAhead{60};
 /// counted by a wrong clock and is dropped. The acquire script does the same.
 WindowCount roll(const WindowCount& window, Period period, Instant now);
 
+/// A time of a bucket, in us as WindowCount::previous has it, at `now`: one that is more than
+/// kMostAhead in the future is that of a wrong clock. The bucket then refills from `now` on.
+constexpr std::int64_t bucket_time(std::int64_t time, Instant now) {
+    const ExactInstant most = now + kMostAhead;
+    return time > most.time_since_epoch().count() ? ExactInstant(now).time_since_epoch().count()
+                                                  : time;
+}
+
 /// The same of a window or of a bucket. A bucket never ends; another rate makes it another one with
-/// the same debt.
+/// the same debt. See bucket_time.
 inline WindowCount roll(const WindowCount& window, const Rate& rate, Instant now) {
-    return rate.is_bucket() ? WindowCount{rate.requests, window.count, window.previous}
-                            : roll(window, rate.period, now);
+    return rate.is_bucket()
+               ? WindowCount{rate.requests, window.count, bucket_time(window.previous, now)}
+               : roll(window, rate.period, now);
 }
 
 /// Whether roll() leaves the window as it is at each time from `earliest` to `latest`.
@@ -90,7 +99,8 @@ inline bool still_counts(const WindowCount& window, Period period, Instant earli
 /// The same of a window or of a bucket.
 inline bool still_counts(const WindowCount& window, const Rate& rate, Instant earliest,
                          Instant latest) {
-    return rate.is_bucket() ? window.number == rate.requests
+    return rate.is_bucket() ? window.number == rate.requests &&
+                                  bucket_time(window.previous, earliest) == window.previous
                             : still_counts(window, rate.period, earliest, latest);
 }
 

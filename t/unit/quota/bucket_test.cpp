@@ -323,6 +323,29 @@ TEST_F(BucketOfANode, RefillsOnceIfAWorkerIsLate) {
     EXPECT_EQ(node_.granted_alone(100), 0) << "the tokens of this time were granted before";
 }
 
+TEST_F(BucketOfANode, RefillsAfterAWrongClock) {
+    reply(20);
+    node_.now -= 59s;
+    EXPECT_EQ(node_.granted_alone(100), 0) << "not before its old time";
+    node_.now -= 2s;
+    EXPECT_EQ(node_.granted_alone(100), 0);
+    node_.now += 1s;
+    EXPECT_EQ(node_.granted_alone(100), 10) << "from then on";
+    node_.now += 500ms;
+    EXPECT_EQ(node_.granted_alone(100), 5);
+}
+
+TEST_F(BucketOfANode, AReportRefillsAfterAWrongClock) {
+    reply(20);
+    node_.now += 1s;
+    EXPECT_EQ(node_.granted_alone(100), 10);
+    node_.restore(node_.ask(0));
+    node_.now -= 1h;
+    EXPECT_EQ(node_.granted_alone(100), 0);
+    node_.now += 3s;  // Redis's debt refills first, then that of the report
+    EXPECT_EQ(node_.granted_alone(100), 20);
+}
+
 TEST_F(BucketOfANode, ReportsNothingOfABucketThatIsFullAgain) {
     reply(0);
     EXPECT_EQ(node_.granted_alone(100), 20);

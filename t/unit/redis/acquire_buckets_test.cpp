@@ -152,12 +152,33 @@ TEST_F(AcquireScript, ABucketGetsNoTokensIfTheClockGoesBack) {
     // A time that is further ahead is that of a wrong clock: the bucket refills from now on.
     set_clock(start_ - 61s);
     EXPECT_EQ(decide(acquire).granted, 0);
-    acquire.demand.cost = 0;
-    redis_->run({"HSET", keys_.quota("k", "api"), "1.time",
-                 std::to_string((start_ - 61s).time_since_epoch().count() * 1000)});
-    acquire.demand.cost = 1;
+    set_clock(start_ - 61s + 99ms);
+    EXPECT_EQ(decide(acquire).granted, 0);
     set_clock(start_ - 61s + 100ms);
     EXPECT_EQ(decide(acquire).granted, 1);
+}
+
+TEST_F(AcquireScript, EachBucketRefillsAfterAWrongClock) {
+    set_clock(start_);
+    Acquire acquire = acquire_of({kBucket, {1, 60s, 20}, kNoDayLimit});
+    acquire.count = 20;
+    decide(acquire);
+    // Also if a lease is wanted: the script then reads other fields first.
+    for (const std::int64_t lease : {0, 10}) {
+        set_clock(start_ - 1h);
+        acquire.count = 1;
+        acquire.lease = lease;
+        const auto refused = decide(acquire);
+        EXPECT_EQ(refused.granted, 0);
+        EXPECT_EQ(field("1.time"), std::to_string(refused.windows[0].previous));
+        EXPECT_EQ(field("60.time"), std::to_string(refused.windows[1].previous));
+        EXPECT_EQ(refused.windows[0].previous, (start_ - 1h).time_since_epoch().count() * 1000);
+        redis_->run({"HSET", keys_.quota("k", "api"), "1.time",
+                     std::to_string(start_.time_since_epoch().count() * 1000)});
+    }
+    acquire.lease = 0;
+    set_clock(start_ - 59min);
+    EXPECT_EQ(decide(acquire).granted, 1) << "one token of the slower bucket";
 }
 
 TEST_F(AcquireScript, ABucketKeepsItsDebtIfItsRateOrBurstChanges) {

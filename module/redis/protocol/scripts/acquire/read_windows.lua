@@ -95,7 +95,8 @@ for t = 1, tables do
         end
         if bucket then
             refill = refill or rare('refill')
-            number, units, room = refill(values, bucket, number, units, reply[1], owed)
+            number, units, room = refill(values, bucket, number, units, reply[1], owed, KEYS[key + t],
+                                         ARGV[fields + value - (wanted > 0 and 3 or 1)])
             new = bucket.token
         else
             room = room - units
