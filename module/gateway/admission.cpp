@@ -320,12 +320,12 @@ bool Admission::on_turn() noexcept {
     return !outcome_.is_decided();
 }
 
-void Admission::on_record(const redis::Lookup& lookup) noexcept {
+void Admission::on_record(const redis::Lookup& lookup, SteadyTime sent) noexcept {
     engine().statistics()["key_cache_lookups.miss"].add();
     guard([&] {
         const ExactSteadyTime now = engine().clock().steady();
         if (std::exchange(awaits_group_, false)) {
-            group_.use(lookup);
+            group_.use(lookup, sent);
             decide_by_quotas(now);
         } else {
             go_on(authenticator_.use(lookup, outcome_.record), now);

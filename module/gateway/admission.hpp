@@ -127,7 +127,7 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     void refuse_in_flight();
 
     bool on_turn() noexcept override;
-    void on_record(const redis::Lookup& lookup) noexcept override;
+    void on_record(const redis::Lookup& lookup, SteadyTime sent) noexcept override;
     void on_lookup_failed() noexcept override;
     void on_place(FlightAnswer answer) noexcept override;
     void on_decision(Decision decision) noexcept override;

@@ -55,9 +55,9 @@ void GroupFinder::use(const KnownKey& known) {
     checked_ = known.checked;
 }
 
-void GroupFinder::use(const redis::Lookup& lookup) {
+void GroupFinder::use(const redis::Lookup& lookup, SteadyTime sent) {
     record_ = std::make_shared<const KeyRecord>(group_record(lookup, group_));
-    checked_ = engine().steady_time();
+    checked_ = sent;
 }
 
 bool GroupFinder::store_record() const {

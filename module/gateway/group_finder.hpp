@@ -37,8 +37,8 @@ class GroupFinder {
     bool find(const KeyRecord& key);
     /// The same of a key that the worker knows with its group.
     void use(const KnownKey& known);
-    /// Takes the result of the look-up. Throws std::bad_alloc.
-    void use(const redis::Lookup& lookup);
+    /// Takes the result of the look-up whose call was sent then. Throws std::bad_alloc.
+    void use(const redis::Lookup& lookup, SteadyTime sent);
 
     /// nullptr: not known. Otherwise it is current, or was when Redis was last asked, within
     /// `stale_keys`.

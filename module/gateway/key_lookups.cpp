@@ -255,7 +255,7 @@ bool KeyLookups::apply_reply(const LookupCall& call, redis::ReplyValues values) 
         send_or_fail(*pending);
         return true;
     }
-    finish(call.key(), [&](LookupWaiter& waiter) { waiter.on_record(lookup); });
+    finish(call.key(), [&](LookupWaiter& waiter) { waiter.on_record(lookup, call.sent()); });
     return true;
 }
 

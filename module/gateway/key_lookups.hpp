@@ -33,8 +33,9 @@ class LookupWaiter : public WaitLink<LookupWaiter> {
     /// The look-up can be sent now. False: the waiter does not need it any more and gets no further
     /// callback. Only the first waiters of a look-up are asked, until one needs it.
     virtual bool on_turn() noexcept = 0;
-    /// Redis answered; the outcome is never kUnexpected. The record is in the zone.
-    virtual void on_record(const redis::Lookup& lookup) noexcept = 0;
+    /// Redis answered a call that was sent then: a change that was announced since may be missing.
+    /// The outcome is never kUnexpected. The record is in the zone.
+    virtual void on_record(const redis::Lookup& lookup, SteadyTime sent) noexcept = 0;
     /// Redis is unreachable, or its reply is not a record.
     virtual void on_lookup_failed() noexcept = 0;
 

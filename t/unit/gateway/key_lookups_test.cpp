@@ -2,6 +2,7 @@
 
 #include "module/gateway/key_lookups.hpp"
 
+#include "module/gateway/group_finder.hpp"
 #include "t/unit/gateway/engine_fixture.hpp"
 
 namespace tollgate::gateway {
@@ -15,8 +16,9 @@ class KeyLookupsTest : public EngineTest {
             ++turns;
             return needs;
         }
-        void on_record(const redis::Lookup& lookup) noexcept override {
+        void on_record(const redis::Lookup& lookup, SteadyTime sent) noexcept override {
             ++records;
+            last_sent = sent;
             outcome = lookup.outcome;
         }
         void on_lookup_failed() noexcept override { ++failures; }
@@ -26,6 +28,7 @@ class KeyLookupsTest : public EngineTest {
         int records = 0;
         int failures = 0;
         redis::Lookup::Outcome outcome{};
+        SteadyTime last_sent{};
     };
 
     static KeyDigest digest(int n) { return sha256("key" + std::to_string(n)); }
@@ -45,6 +48,24 @@ TEST_F(KeyLookupsTest, WaitersOfOneKeyShareACall) {
     }
     EXPECT_EQ(waiters[0].turns, 1) << "the first is asked";
     EXPECT_EQ(waiters[1].turns, 0);
+}
+
+TEST_F(KeyLookupsTest, TellTheTimeOfTheCall) {
+    Worker& worker = start();
+    Waiter waiter;
+    const SteadyTime before = worker.engine.steady_time();
+    worker.engine.lookups().submit(waiter, digest(1), Priority::kUnknown);
+    run_for(5ms);
+    ASSERT_EQ(waiter.records, 1);
+    EXPECT_EQ(waiter.last_sent, before);
+    EXPECT_LT(waiter.last_sent, worker.engine.steady_time());
+    // A group's record is stored with this time, if its place in the zone was lost meanwhile: it
+    // does not hide a change that was announced during the call.
+    GroupFinder finder(worker.tables);
+    const KeyRecord key{.id = "k", .group = "acme"};
+    EXPECT_FALSE(finder.find(key));
+    finder.use(redis::Lookup{}, waiter.last_sent);
+    EXPECT_EQ(finder.checked(), before);
 }
 
 TEST_F(KeyLookupsTest, AtMost64AreUnderWayAndKnownKeysGoFirst) {
