@@ -114,7 +114,8 @@ bool LoadedStates::save(SteadyTime now, WithoutRoom without_room) noexcept {
     // After the leases: if the worker is killed before, the units must not return twice.
     const bool has_slice = slice_ != nullptr && slice_->is_taken();
     for (std::size_t i = 0; i < states_.size() && has_slice; ++i) {
-        records_[i]->write(process_, stored_[i].key, states_[i], slice_->units());
+        records_[i]->write(process_, stored_[i].key, (*request_.quotas)[i], states_[i],
+                           slice_->units());
     }
     return done;
 }

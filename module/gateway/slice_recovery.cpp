@@ -12,7 +12,7 @@ namespace {
 /// Returns the units of a record. If their quota was evicted, they are lost.
 void recover(const LockedStripe& stripe, SliceRecord& record, RedisStatistics& statistics,
              SteadyTime now) {
-    const TableQuota quota = record.key.quota("");
+    const TableQuota quota = record.quota();
     const QuotaCache::Key key(record.key.id, record.key.redis, quota, record.key.api_key);
     std::array<WindowCount, kMaxWindows> windows{};
     std::ranges::transform(record.windows, windows.begin(),

@@ -8,14 +8,21 @@ namespace tollgate {
 
 static_assert(std::is_trivially_copyable_v<SliceRecord> && sizeof(SliceRecord) == 2 * kCacheLine);
 
-void SliceRecord::write(std::uint32_t worker, const QuotaCache::Key& whose, const QuotaState& state,
-                        std::int64_t slice) noexcept {
+void SliceRecord::write(std::uint32_t worker, const QuotaCache::Key& whose, const TableQuota& quota,
+                        const QuotaState& state, std::int64_t slice) noexcept {
     process = worker;
+    history = static_cast<std::uint32_t>(quota.history.count());
     key = QuotaCache::StoredKey(whose);
     std::ranges::transform(state.windows, windows.begin(),
                            [](const QuotaState::Window& window) { return window.counted.number; });
     std::atomic_signal_fence(std::memory_order_seq_cst);
     std::atomic_ref(units).store(slice, std::memory_order_relaxed);
+}
+
+TableQuota SliceRecord::quota() const {
+    TableQuota of_key = key.quota("");
+    of_key.history = std::chrono::days(history);
+    return of_key;
 }
 
 SliceRecords::SliceRecords(std::span<std::byte> memory)

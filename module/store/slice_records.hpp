@@ -17,13 +17,16 @@ struct alignas(kCacheLine) SliceRecord {
     std::int64_t units;                             ///< 0: the record is free. See SliceRecords
     std::array<std::int64_t, kMaxWindows> windows;  ///< the numbers of those that count the units
     std::uint32_t process;                          ///< of the worker
+    std::uint32_t history;  ///< TableQuota::history: units of a day that has ended count there
     QuotaCache::StoredKey key;
 
     std::int64_t left() noexcept { return std::atomic_ref(units).load(std::memory_order_relaxed); }
 
     /// `units` is written last: a worker may be killed between any two statements.
-    void write(std::uint32_t worker, const QuotaCache::Key& whose, const QuotaState& state,
-               std::int64_t slice) noexcept;
+    void write(std::uint32_t worker, const QuotaCache::Key& whose, const TableQuota& quota,
+               const QuotaState& state, std::int64_t slice) noexcept;
+    /// The quota of the units, without its name and its limits.
+    TableQuota quota() const;
     /// Makes the record free. Returns the units that it had.
     std::int64_t take() noexcept {
         return std::atomic_ref(units).exchange(0, std::memory_order_relaxed);

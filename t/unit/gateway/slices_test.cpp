@@ -263,8 +263,8 @@ TEST_F(SlicesTest, WithoutAFreeRecordNoSliceIsTaken) {
         std::vector<SliceRecord*> records(16);
         ASSERT_TRUE(locked.slices().find_free(0, records));
         for (SliceRecord* record : records) {
-            record->write(worker.process.process(), {id, 1, {.table = "api", .rates = {}}, 0}, {},
-                          1);
+            const TableQuota quota{.table = "api", .rates = {}};
+            record->write(worker.process.process(), {id, 1, quota, 0}, quota, {}, 1);
         }
     }
     const int granted = granted_for(worker, "k", 2s);

@@ -57,7 +57,7 @@ class WorkerPlaceTest : public testing::Test {
         ASSERT_TRUE(stripe.quotas().save(key_, state, 1s));
         std::array<SliceRecord*, 1> records{};
         ASSERT_TRUE(stripe.slices().find_free(0, records));
-        records[0]->write(worker.process.process(), key_, state, in_slice);
+        records[0]->write(worker.process.process(), key_, quota_, state, in_slice);
     }
     std::int64_t owed() { return LockedStripe(zone_, key_.id).quotas().load(key_).windows[0].owed; }
     RedisStatistics counts() const {
@@ -77,15 +77,14 @@ class WorkerPlaceTest : public testing::Test {
     };
     Memory memory_;
     StatisticsRegistry registry_{memory_.bytes};
-    const QuotaCache::Key key_{IdHash{1, 2, 3},
-                               name_hash("main"),
-                               {.table = "api",
-                                .rates = {{1000, 3600s}},
-                                .sliding = false,
-                                .lease_time = kLeaseTime,
-                                .policies = {},
-                                .table_id = 7},
-                               0};
+    const TableQuota quota_{.table = "api",
+                            .rates = {{1000, 86400s}},
+                            .sliding = false,
+                            .lease_time = kLeaseTime,
+                            .policies = {},
+                            .table_id = 7,
+                            .history = std::chrono::days(90)};
+    const QuotaCache::Key key_{IdHash{1, 2, 3}, name_hash("main"), quota_, 0};
     std::vector<std::unique_ptr<Worker>> workers_;
 };
 
@@ -97,6 +96,22 @@ TEST_F(WorkerPlaceTest, ASuccessorRecoversWhenItStarts) {
     EXPECT_EQ(owed(), -6) << "the slice";
     EXPECT_EQ(lost(), 4U) << "what was in a call";
     EXPECT_EQ(carried(), 0U);
+}
+
+TEST_F(WorkerPlaceTest, UnitsOfADayThatHasEndedAreRecoveredForItsHistory) {
+    const Worker& killed = start(0);
+    carry(killed, 6, 6);
+    kill(killed);
+    {
+        const LockedStripe stripe(zone_, key_.id);
+        QuotaState state = stripe.quotas().load(key_);
+        state.windows[0].counted.number = 8;
+        ASSERT_TRUE(stripe.quotas().save(key_, state, 1s));
+    }
+    start(1);
+    const QuotaState state = LockedStripe(zone_, key_.id).quotas().load(key_);
+    EXPECT_EQ(state.windows[0].owed_previous, -6);
+    EXPECT_EQ(lost(), 0U);
 }
 
 TEST_F(WorkerPlaceTest, OthersRecoverAWorkerThatIsKilledAfterItHasASuccessor) {

@@ -20,7 +20,8 @@ class SliceRecordsTest : public testing::Test {
                 .sliding = true,
                 .lease_time = kLeaseTime,
                 .policies = {},
-                .table_id = 7};
+                .table_id = 7,
+                .history = std::chrono::days(90)};
     }
     static QuotaCache::Key key() { return {IdHash{1, 2, 3}, 9, quota(), 5}; }
     static QuotaState state() {
@@ -48,13 +49,14 @@ TEST_F(SliceRecordsTest, ARecordIsUsedUntilItsUnitsAreSpent) {
     EXPECT_EQ(used(), 0U);
     SliceRecord& record = *find(1).front();
     EXPECT_EQ(used(), 0U) << "until it is written";
-    record.write(77, key(), state(), 5);
+    record.write(77, key(), quota(), state(), 5);
     EXPECT_EQ(used(), 1U);
     EXPECT_NE(find(1).front(), &record);
     EXPECT_EQ(record.process, 77U);
     EXPECT_TRUE(record.key.is(key()));
     EXPECT_EQ(record.key.api_key, 5U);
-    EXPECT_EQ(record.key.quota("api").sliding, true);
+    EXPECT_EQ(record.quota().sliding, true);
+    EXPECT_EQ(record.quota().history, std::chrono::days(90));
     EXPECT_EQ(record.windows[0], 30'000'000);
     EXPECT_EQ(record.windows[1], 20'000);
     EXPECT_EQ(record.left(), 5);
@@ -68,7 +70,7 @@ TEST_F(SliceRecordsTest, SeveralAreFoundOrNone) {
     EXPECT_EQ(find(32).size(), 32U);
     EXPECT_TRUE(find(33).empty()) << "a bounded number is searched";
     for (SliceRecord* record : find(30)) {
-        record->write(77, key(), state(), 1);
+        record->write(77, key(), quota(), state(), 1);
     }
     EXPECT_EQ(find(2).size(), 2U);
     EXPECT_TRUE(find(3).empty());
