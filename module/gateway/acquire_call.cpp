@@ -271,12 +271,13 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     const Quotas& quotas = *request.quotas;
     const std::int64_t cost = request.demand.cost;
     const bool returns_leases = batcher_.settlement_.returns_leases(quotas);  // locks the node
+    const ClockBounds bounds = context_.clock_bounds(slot_, context_.clock().steady());
     const LockedStripe stripe(context_.zone(), request.id_hash);
     LoadedStates states(stripe, context_, request);
     if (item.is_plain) {
         note_plain(states, quotas, *item.acquire, std::chrono::floor<SteadyTime>(sent_));
     }
-    apply_reply(states, quotas, *item.acquire, acquired);
+    apply_reply(states, quotas, *item.acquire, acquired, bounds);
     // Requests that were granted but have ended meanwhile do not need their units.
     const std::int64_t present =
         std::min(acquired.granted, static_cast<std::int64_t>(item.asking.size()));

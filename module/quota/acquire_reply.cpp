@@ -13,12 +13,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A reply is late by less than this. If its time is older still, Redis's clock has changed.
-constexpr std::chrono::milliseconds kLate = 1s;
+/// Whether a reply is older than what Redis told at `told`, however late a worker received it. A
+/// time that Redis's clock does not show yet is that of a clock that was set back since.
+bool is_late(Instant told, const Acquired& acquired, const ClockBounds& now) {
+    return acquired.now < told && told <= now.latest;
+}
 
-bool is_late(const QuotaState& state, const Acquired& acquired) {
-    const auto lag = state.counted_at - acquired.now;
-    return lag > 0ms && lag <= kLate;
+/// Takes the ban, unless a later reply told it, perhaps that of other tables.
+void take_ban(Ban& ban, const Acquired& acquired, const ClockBounds& now) {
+    if (is_late(ban.told, acquired, now) ||
+        (ban.told == acquired.now && ban.until > acquired.banned_until)) {
+        return;
+    }
+    ban.until = acquired.banned_until;
+    ban.told = ban.until == Instant{} ? Instant{} : acquired.now;
 }
 
 /// Whether the node has granted requests alone in this window, or in the one before, and Redis
@@ -105,17 +113,17 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
 }  // namespace
 
 void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
-                 const Acquired& acquired) {
-    acknowledge(states, quotas, acquire);
-    if (acquire.demand.ban && !is_late(states.front(), acquired)) {
-        states.front().ban.until = acquired.banned_until;
+                 const Acquired& acquired, const ClockBounds& now) {
+    acknowledge(states, quotas, acquire, acquired.windows);
+    if (acquire.demand.ban && !is_late(states.front().counted_at, acquired, now)) {
+        take_ban(states.front().ban, acquired, now);
     }
     std::span<const WindowCount> counts = acquired.windows;
     std::size_t table = 0;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         end_lease_call(state, acquire.is_lease_call);
         const std::span<const WindowCount> of_table = counts.first(quota.rates.size());
-        if (is_late(state, acquired)) {
+        if (is_late(state.counted_at, acquired, now)) {
             add_lease(state, quota, of_table, acquired.lease);
         } else {
             take_counts(state, quota, of_table, acquired);

@@ -9,9 +9,10 @@ namespace tollgate {
 
 /// Takes Redis's counts and lease from a reply, and acknowledges the reports that the acquire
 /// carried. A reply that is older than the state's counts adds its lease only. A window that began
-/// after Redis decided, and in which the node has granted requests alone, stays.
+/// after Redis decided, and in which the node has granted requests alone, stays. `now` is the time
+/// by Redis's clock, as far as this reply and others tell.
 void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
-                 const Acquired& acquired);
+                 const Acquired& acquired, const ClockBounds& now);
 
 /// The windows that the response to a request shows that Redis refused: those of the decision, also
 /// if the states have later ones. Call it after apply_reply.

@@ -55,7 +55,14 @@ void drop_ended_report(QuotaState& state, const TableQuota& quota, const ClockBo
     state.report.reset();
 }
 
-/// Takes the owed units out of the windows. Units of windows that have ended are dropped.
+/// Whether Redis's clock has certainly begun a window, or Redis counts it. The node may have
+/// granted requests alone by another clock: its own, or that of a former master.
+bool has_begun(const WindowCount& counted, const Rate& rate, const ClockBounds& now) {
+    return counted.count > 0 || counted.number <= window_number(now.earliest, rate.period);
+}
+
+/// Takes the owed units out of the windows. Units of windows that have ended are dropped. Units of
+/// a window that has not begun stay: Redis would not take them.
 std::array<Adjustment, kMaxWindows> take_owed(QuotaState& state, const TableQuota& quota,
                                               const ClockBounds& now) {
     std::array<Adjustment, kMaxWindows> owed{};
@@ -67,6 +74,10 @@ std::array<Adjustment, kMaxWindows> take_owed(QuotaState& state, const TableQuot
             owed[i] = {window.counted.number, std::exchange(window.owed, 0), 0};
             owed[i].previous = owed[i].units > 0 ? time : 0;
             window.owed_previous = 0;
+            continue;
+        }
+        if (!has_begun(window.counted, quota.rates[i], now)) {
+            owed[i].number = window.counted.number;
             continue;
         }
         owed[i] = {window.counted.number, std::exchange(window.owed, 0),
@@ -261,23 +272,48 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const Acquire& 
                       });
 }
 
-void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire) {
+namespace {
+
+/// Takes those adjustments out of a report that Redis has not applied: see acknowledge.
+std::array<Adjustment, kMaxWindows> take_ignored(std::span<Adjustment> report,
+                                                 const TableQuota& quota,
+                                                 std::span<const WindowCount> counted) {
+    std::array<Adjustment, kMaxWindows> ignored{};
+    for (std::size_t i = 0; i < report.size(); ++i) {
+        ignored[i].number = report[i].number;
+        if (!quota.rates[i].is_bucket() && !keeps_history(quota, i) &&
+            report[i].number > counted[i].number) {
+            ignored[i] = std::exchange(report[i], {report[i].number, 0, 0});
+        }
+    }
+    return ignored;
+}
+
+}  // namespace
+
+void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
+                 std::span<const WindowCount> counted) {
     for_each_adjusted(states, quotas, acquire,
                       [&](QuotaState& state, const TableQuota& quota,
                           std::span<const Adjustment> adjustments, std::size_t table) {
+                          const std::size_t windows = quota.rates.size();
                           const std::uint64_t number = acquire.report_numbers[table];
-                          const bool is_report = state.report && state.report->number == number;
                           if (number == 0) {
                               state.counts.carried -= returned_by(adjustments);
-                          }
-                          if (number == 0 || is_report) {
                               count_settled(state.counts, adjustments.back());
                               note_own(state, quota, adjustments.back().number,
                                        adjustments.back().units);
+                          } else if (state.report && state.report->number == number) {
+                              Report report = *std::exchange(state.report, std::nullopt);
+                              const auto sent = std::span(report.adjustments).first(windows);
+                              const auto ignored = take_ignored(sent, quota, counted);
+                              count_settled(state.counts, sent.back());
+                              note_own(state, quota, sent.back().number, sent.back().units);
+                              if (std::ranges::any_of(ignored, changes)) {
+                                  owe_again(state, quota, std::span(ignored).first(windows));
+                              }
                           }
-                          if (is_report) {
-                              state.report.reset();
-                          }
+                          counted = counted.subspan(windows);
                       });
 }
 

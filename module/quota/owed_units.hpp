@@ -34,8 +34,11 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const Acquire& 
 /// are dropped, unless it is a day of a history, or the previous one of a sliding window.
 void owe_again(QuotaState& state, const TableQuota& quota, std::span<const Adjustment> adjustments);
 
-/// Redis has applied the adjustments: reports end, and the node's own units are counted.
-void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire);
+/// Redis has applied the adjustments: reports end, and the node's own units are counted. `counted`
+/// are the windows of all tables that Redis's reply has: it takes no units of a window that its
+/// clock has not begun. Those are owed again.
+void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
+                 std::span<const WindowCount> counted);
 
 /// What tells when the units of a state need settling.
 struct HeldUnits {

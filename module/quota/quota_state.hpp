@@ -56,6 +56,7 @@ struct Ban {
     Instant until{};            ///< Redis's clock; 0: not banned
     std::int64_t strikes = 0;   ///< refusals while Redis was unreachable
     SteadyTime struck_since{};  ///< when the first of them was refused
+    Instant told{};             ///< Redis's clock when it told `until`; 0: not banned
     bool operator==(const Ban&) const = default;
 };
 

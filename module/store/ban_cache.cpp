@@ -14,6 +14,7 @@ std::uint64_t BanCache::Key::hash() const {
 BanCache::Entry::Entry(const Key& whose, const Ban& ban)
     : key(whose),
       until(ban.until.time_since_epoch().count()),
+      told(ban.told.time_since_epoch().count()),
       struck_since(ban.struck_since.count()),
       strikes(static_cast<std::uint16_t>(
           std::clamp<std::int64_t>(ban.strikes, 0, std::numeric_limits<std::uint16_t>::max()))) {}
@@ -26,7 +27,8 @@ Ban BanCache::load(const Key& key) const {
     const Entry& entry = entries_.at(place);
     return {.until = Instant(std::chrono::milliseconds(entry.until.value())),
             .strikes = entry.strikes,
-            .struck_since = SteadyTime(entry.struck_since.value())};
+            .struck_since = SteadyTime(entry.struck_since.value()),
+            .told = Instant(std::chrono::milliseconds(entry.told.value()))};
 }
 
 void BanCache::save(const Key& key, const Ban& ban, SteadyTime now) const {

@@ -40,6 +40,7 @@ class BanCache {
 
         Key key;
         Uint48 until;
+        Uint48 told;
         Uint48 struck_since;
         std::uint16_t strikes;
     };

@@ -97,6 +97,45 @@ TEST(ApplyReply, TakesOnlyTheLeaseOfALateReply) {
     EXPECT_EQ(state.ban.until, kStart + 1h);
 }
 
+TEST(ApplyReply, ALateReplyIsLateForAnyTime) {
+    Node node({{10, 60s}});
+    node.now += 30s;
+    node.apply_reply({{.count = 9}});
+    node.apply_reply({{.count = 3}}, 0, {}, 20s);
+    EXPECT_EQ(node.states[0].windows[0].counted.count, 9);
+    EXPECT_EQ(node.states[0].counted_at, kStart + 30s);
+}
+
+TEST(ApplyReply, TakesAReplyOfAClockThatWasSetBack) {
+    for (const auto step : {10ms, 500ms, 20'000ms}) {
+        Node node({{10, 60s}});
+        node.now += 30s;
+        node.apply_reply({{.count = 9}});
+        node.now -= step;
+        node.apply_reply({{.count = 10}});
+        EXPECT_EQ(node.states[0].windows[0].counted.count, 10);
+        EXPECT_EQ(node.states[0].counted_at, node.now);
+    }
+}
+
+TEST(ApplyReply, ABanIsThatOfTheLatestReplyOfAnyTable) {
+    Node api({{10, 60s}});
+    Node search({{10, 60s}});
+    api.now = search.now = kStart + 30s;
+    const auto told = [](Node& by, Node& to, Acquired answer, std::chrono::milliseconds before) {
+        to.states[0].ban = by.states[0].ban;  // It belongs to the id.
+        to.apply_reply({{.count = 1}}, 0, std::move(answer), before);
+    };
+    api.apply_reply({{.count = 1}}, 0, banned(kStart + 1h));
+    told(api, search, {}, 5ms);
+    EXPECT_EQ(search.states[0].ban.until, kStart + 1h) << "the reply is older";
+    told(search, api, {}, 0ms);
+    EXPECT_EQ(api.states[0].ban.until, kStart + 1h) << "of one ms, the ban holds";
+    api.now += 1ms;
+    told(search, api, {}, 0ms);
+    EXPECT_EQ(api.states[0].ban, Ban{}) << "lifted";
+}
+
 TEST(ApplyReply, GivesBackTheLeaseOfABannedId) {
     Node node({{10, 10s}});
     node.apply_reply({{.count = 5}}, 2);
@@ -139,6 +178,38 @@ TEST(ApplyReply, GivesBackTheLeaseOfALateReplyOfAWindowThatHasEnded) {
     node.arrive();
     EXPECT_EQ(node.ask().adjustments,
               (std::vector{Adjustment{kFirst10s + 1, 0}, Adjustment{kFirst60s, -2}}));
+}
+
+TEST(ApplyReply, UnitsOfAWindowThatRedisHasNotBegunWaitForIt) {
+    Node node({{10, 10s}, {100, 60s}});
+    node.apply_reply({{.count = 3}, {.count = 3}});
+    node.now += 10s;
+    EXPECT_EQ(node.granted_alone(2), 2);
+    node.now -= 5s;  // Another master has another clock.
+    const Acquire early = node.ask(0);
+    EXPECT_EQ(early.adjustments,
+              (std::vector{Adjustment{kFirst10s + 1, 0}, Adjustment{kFirst60s, 2}}));
+    node.apply_reply({{.count = 3}, {.count = 5}}, 0, {}, {}, early);
+    EXPECT_TRUE(node.ask(0).adjustments.empty());
+    node.now += 5s;
+    EXPECT_EQ(node.ask(0).adjustments,
+              (std::vector{Adjustment{kFirst10s + 1, 2}, Adjustment{kFirst60s, 0}}));
+}
+
+TEST(ApplyReply, UnitsThatRedisHasNotTakenAreOwedAgain) {
+    Node node({{10, 10s}, {100, 60s}});
+    node.apply_reply({{.count = 3}, {.count = 3}});
+    node.now += 10s;
+    EXPECT_EQ(node.granted_alone(2), 2);
+    const Acquire report = node.ask(0);
+    node.now -= 5s;
+    node.apply_reply({{.count = 3}, {.count = 5}}, 0, {}, {}, report);
+    EXPECT_EQ(node.counts().settled, 2) << "the longest window";
+    node.now += 5s;
+    const Acquire again = node.ask(0);
+    EXPECT_EQ(again.adjustments,
+              (std::vector{Adjustment{kFirst10s + 1, 2}, Adjustment{kFirst60s, 0}}));
+    EXPECT_NE(again.report_numbers, report.report_numbers);
 }
 
 TEST(ApplyReply, KeepsAWindowThatBeganAfterTheDecisionAndOwesUnits) {

@@ -168,7 +168,7 @@ class BucketOfANode : public testing::Test {
         acquired.windows = {{rate().requests, debt_of(rate(), used), us(node_.now)},
                             {window_number(node_.now, 86400s), used, 0}};
         state().asked = node_.moment().steady;
-        apply_reply(node_.states, node_.quotas, acquire, acquired);
+        apply_reply(node_.states, node_.quotas, acquire, acquired, node_.moment());
     }
     Node node_;
 };

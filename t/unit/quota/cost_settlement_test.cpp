@@ -94,11 +94,11 @@ TEST_F(CostSettlement, ARefundIsReportedUntilRedisAcknowledgesIt) {
     const Acquire repeated = report(&last_report);
     EXPECT_EQ(repeated.report_numbers, std::vector<std::uint64_t>{7});
     EXPECT_EQ(repeated.adjustments.front().units, -4) << "the report is unchanged";
-    acknowledge(states_, quotas_, repeated);
+    acknowledge(states_, quotas_, repeated, counting_);
     const Acquire next = report(&last_report);
     EXPECT_EQ(next.report_numbers, std::vector<std::uint64_t>{8});
     EXPECT_EQ(next.adjustments.front().units, -3);
-    acknowledge(states_, quotas_, next);
+    acknowledge(states_, quotas_, next, counting_);
     EXPECT_EQ(state().counts.refunded, 7);
     EXPECT_EQ(state().counts.returned, 7);
     EXPECT_EQ(state().counts.lost, 0);

@@ -134,9 +134,9 @@ TEST(PlainAcquire, IsWhatPrepareWouldSend) {
                     {window_number(kStart, rate.period), 5 + any(6), quota.sliding ? any(5) : 0});
             }
         }
-        apply_reply(prepared, node.quotas, acquire, acquired);
+        apply_reply(prepared, node.quotas, acquire, acquired, node.moment());
         note_plain(node.states, node.quotas, acquire, now.steady);
-        apply_reply(node.states, node.quotas, acquire, acquired);
+        apply_reply(node.states, node.quotas, acquire, acquired, node.moment());
         EXPECT_EQ(node.states, prepared);
         if (std::ranges::none_of(prepared, is_held)) {
             const ClockBounds at{now.steady, acquired.now, acquired.now, acquired.now};

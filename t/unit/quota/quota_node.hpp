@@ -134,7 +134,7 @@ struct Node {
         for (QuotaState& state : states) {
             state.asked = lease > 0 ? std::max(state.asked, moment().steady) : state.asked;
         }
-        tollgate::apply_reply(states, quotas, acquire, answer);
+        tollgate::apply_reply(states, quotas, acquire, answer, moment());
     }
     /// An acquire of another worker of the node, which looks for a ban.
     static Acquire other_acquire() {

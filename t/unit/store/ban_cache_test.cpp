@@ -20,8 +20,10 @@ class BanCacheTest : public testing::Test {
 
     alignas(64) std::array<std::byte, BanCache::Table::memory_for(2)> memory_{};
     BanCache cache_{memory_};
-    const Ban ban_{
-        .until = Instant(1'900'000'000'456ms), .strikes = 4, .struck_since = 987'654'321'987ms};
+    const Ban ban_{.until = Instant(1'900'000'000'456ms),
+                   .strikes = 4,
+                   .struck_since = 987'654'321'987ms,
+                   .told = Instant(1'800'000'000'123ms)};
 };
 
 TEST_F(BanCacheTest, LoadsWhatWasSaved) {

@@ -52,7 +52,8 @@ TEST_F(QuotaCacheTest, CountsInPlaceAsTheReplyWould) {
             acquire.demand.cost = 2;
             acquire.count = acquired.granted;
             note_plain(expected, quotas, acquire, sent);
-            apply_reply(expected, quotas, acquire, acquired);
+            const ClockBounds at_reply{sent, acquired.now, acquired.now, acquired.now};
+            apply_reply(expected, quotas, acquire, acquired, at_reply);
             EXPECT_FALSE(is_held(expected.front()));
             EXPECT_EQ(expected.front().counts, UnitCounts{});
         }
