@@ -56,6 +56,17 @@ subtest 'no request can pass' => sub {
     is_deeply([map { /^location "(.*?)" $reason/ } @found], ['/read/'], 'methods for which `limit_except` requires a password');
 };
 
+subtest 'a cost above a limit' => sub {
+    my $plans = 'tollgate_plans calls { plan small 60r/m; plan large 200r/m 1000r/d; plan burst 1r/s burst=50; plan all unlimited; plan own custom; }';
+    my @found = warnings_of("location /x/ { tollgate calls; tollgate_cost 100; }", $plans . "\n");
+    is(@found, 1, 'one warning');
+    like($found[0], qr/^location "\/x\/" has "tollgate_cost 100", which is above a limit of these plans: none of their requests is granted: "small" in "calls", "burst" in "calls" in \S+gateway\.conf:6$/, '… of the plans that never grant it');
+    for my $cost ('50', '$arg_cost', '0 settle=$bytes_sent') {
+        @found = warnings_of("location /x/ { tollgate calls; tollgate_cost $cost; }", $plans);
+        is_deeply(\@found, [], "no warning of $cost");
+    }
+};
+
 subtest 'requests can pass: no warning' => sub {
     my %location = (
         'auth_basic off'               => "tollgate api; auth_basic off; auth_basic_user_file passwords;",
@@ -147,12 +158,12 @@ subtest 'a subject that clients choose, and plans that no subject can have' => s
 };
 
 subtest 'a usage that is not read' => sub {
-    my $cost = 'tollgate_cost 10 settle=$tollgate_response_usage;';
+    my $cost = 'tollgate_cost 5 settle=$tollgate_response_usage;';
     my @found = warnings_of("location /a { tollgate api;\n$cost }");
     is(@found, 1, 'one warning');
     like($found[0], qr/^location "\/a" has "settle=\$tollgate_response_usage" without "tollgate_response_usage": its responses are not read, and the cost stands in \S+:5$/, '… with the location');
     is_deeply([warnings_of("location /a { tollgate api; $_ }")], [], $_)
-        for "$cost tollgate_response_usage /usage;", 'tollgate_cost 10 settle=$bytes_sent;', 'tollgate_cost 10;';
+        for "$cost tollgate_response_usage /usage;", 'tollgate_cost 5 settle=$bytes_sent;', 'tollgate_cost 5;';
     is_deeply([warnings_of("tollgate_response_usage /usage; location /a { tollgate api; $cost }")], [], 'pointers of the server');
     is(scalar(warnings_of("tollgate_response_usage /usage; location /a { tollgate api; $cost tollgate_response_usage off; }")), 1, 'a location that switches it off');
 };

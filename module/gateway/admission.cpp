@@ -198,6 +198,10 @@ bool Admission::choose_quotas() {
         const std::int64_t cost = client_.cost();
         outcome_.cost = cost;
         quota_.set_demand(cost, options_.refusals_strike, options_.settles);
+        if (cost > 1 && exceeds_limit(*quota_.quotas(), cost)) {
+            refuse_unpayable();
+            return false;
+        }
         if (need_places(*quota_.quotas())) {
             // A place belongs to the id, whatever its group is.
             const IdHash id = key.group.empty() ? quota_.request().id_hash : id_hash(key.id);
@@ -363,6 +367,15 @@ void Admission::on_unavailable(AcquireFailure failure) noexcept {
         quota_.end_strikes();
     }
     guard([&] { apply_failure_policy(); });
+}
+
+/// The cost is above a limit: no time to wait would help. Nothing is counted, and it is no strike.
+void Admission::refuse_unpayable() {
+    Decision shown = quota_.look();
+    outcome_.quotas = quota_.quotas();
+    outcome_.windows = std::move(shown.windows);
+    outcome_.now = shown.now;
+    refuse_limited(Verdict::kLimited, kCostExceedsLimit, 0);
 }
 
 /// The limit of requests in flight is reached. Nothing is counted, and it is no strike.

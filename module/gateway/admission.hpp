@@ -124,6 +124,7 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     void use(FlightAnswer answer);
     void apply(Decision decision);
     void apply_failure_policy();
+    void refuse_unpayable();
     void refuse_in_flight();
 
     bool on_turn() noexcept override;

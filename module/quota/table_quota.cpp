@@ -150,6 +150,13 @@ std::size_t window_count(const Quotas& quotas) {
     return count;
 }
 
+bool exceeds_limit(const Quotas& quotas, std::int64_t cost) {
+    return std::ranges::any_of(quotas, [&](const TableQuota& quota) {
+        return std::ranges::any_of(quota.rates,
+                                   [&](const Rate& rate) { return rate.limit() < cost; });
+    });
+}
+
 bool have_limit(const Quotas& quotas) {
     return std::ranges::any_of(quotas, [](const TableQuota& quota) {
         return std::ranges::any_of(quota.rates,

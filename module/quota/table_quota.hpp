@@ -110,6 +110,10 @@ std::string noticed_levels(const PlanTable& table);
 /// How many windows they have in all.
 std::size_t window_count(const Quotas& quotas);
 
+/// Whether one of their limits, or of their bursts, is less than this cost: no such request is ever
+/// granted.
+bool exceeds_limit(const Quotas& quotas, std::int64_t cost);
+
 /// Whether any of their windows has a limit. Otherwise they only count, for a history.
 bool have_limit(const Quotas& quotas);
 

@@ -28,6 +28,9 @@ constexpr Error kInvalidSubject{"invalid_subject",
 constexpr Error kRateLimitExceeded{
     "rate_limit_exceeded",
     "The rate limit is exceeded; wait the number of seconds in Retry-After."};
+constexpr Error kCostExceedsLimit{
+    "cost_exceeds_limit",
+    "This request costs more than the limit allows at once; it is refused at any time."};
 constexpr Error kTooManyInFlight{
     "too_many_in_flight",
     "Too many requests of this API key are in progress; wait until one of them has ended."};

@@ -225,6 +225,9 @@ char* read_cost(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept
         if (!has_variables(read->before) && !parse_cost(words[1])) {
             throw ParseError("\"tollgate_cost\" directive has an invalid number");
         }
+        if (!has_variables(read->before)) {
+            read->constant = parse_cost(words[1]).value_or(0);
+        }
         if (words.size() > 2) {
             if (!words[2].starts_with(kSettle)) {
                 throw ParseError("invalid parameter " + in_quotes(words[2]));

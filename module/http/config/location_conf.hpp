@@ -52,6 +52,7 @@ struct RoleScopes {
 struct CostConf {
     ngx_http_complex_value_t before;   ///< what a request takes
     ngx_http_complex_value_t* settle;  ///< what it has used when it ends; nullptr: the same
+    std::int64_t constant = 0;  ///< what each request takes; 0: nothing, or a variable says it
 };
 
 /// `tollgate_response_usage`.

@@ -165,4 +165,46 @@ void warn_of_early_return(ngx_conf_t* cf) {
     }
 }
 
+namespace {
+
+/// The plans of these tables that never grant a request of this cost, for a message.
+std::string plans_that_refuse(std::span<const PlanTable* const> tables, std::int64_t cost) {
+    std::string plans;
+    for (const PlanTable* table : tables) {
+        for (const Plan& plan : table->plans) {
+            if (std::ranges::any_of(plan.rates,
+                                    [&](const Rate& rate) { return rate.limit() < cost; })) {
+                plans.append(plans.empty() ? "\"" : ", \"")
+                    .append(plan.name)
+                    .append("\" in \"")
+                    .append(table->name)
+                    .append("\"");
+            }
+        }
+    }
+    return plans;
+}
+
+}  // namespace
+
+void warn_of_costs(ngx_conf_t* cf) {
+    std::set<const u_char*> warned;
+    for (const auto& place : MainConf::of(cf).guarded) {
+        const CostConf* cost = place.conf->cost;
+        const auto& core = place.core();
+        if (cost == nullptr || (core.name.len == 0 && core.locations != nullptr)) {
+            continue;
+        }
+        const std::string plans = plans_that_refuse(place.conf->tables->tables, cost->constant);
+        if (plans.empty() || (core.name.data != nullptr && !warned.insert(core.name.data).second)) {
+            continue;
+        }
+        log_conf_warning(cf, place.conf->tables->position,
+                         place.name() + " has \"tollgate_cost " + std::to_string(cost->constant) +
+                             "\", which is above a limit of these plans: none of their requests is "
+                             "granted: " +
+                             plans);
+    }
+}
+
 }  // namespace tollgate::http

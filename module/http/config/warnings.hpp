@@ -26,4 +26,8 @@ void warn_of_subjects(ngx_conf_t* cf);
 /// its responses.
 void warn_of_unread_usage(ngx_conf_t* cf);
 
+/// Warns of each guarded place where `tollgate_cost` is a number above a limit of plans of its
+/// tables: no request of such a plan is ever granted.
+void warn_of_costs(ngx_conf_t* cf);
+
 }  // namespace tollgate::http
