@@ -72,6 +72,64 @@ for my $table ('lease=off', '') {
     };
 }
 
+for my $plan (['lease=off', '20r/h 5000r/d'], ['', '20r/h 5000r/d'], ['', '20r/h 5000r/d window=sliding'], ['', '1r/h burst=20']) {
+    subtest "a cost that is known only at the end needs a unit that is left, @$plan" => sub {
+        my $gateway = start(
+            table         => $plan->[0],
+            plans         => "plan free $plan->[1];",
+            redis         => 'timeout 300ms;',
+            redis_options => $durable,
+            location      => 'tollgate_cost 0 settle=$upstream_http_x_used;',
+            server        => 'location = /look { tollgate api; tollgate_cost 0; tollgate_usage; }
+                              location = /one { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock:/; }',
+        );
+        my $used = sub { my ($window) = @{ $gateway->get('/look', 'k')->json->{windows} }; return $window->{limit} - $window->{remaining} };
+        is($gateway->get('/used/?used=8', 'k')->status, 200, 'units are left');
+        becomes($used, 8, '... of which some are used');
+        is($gateway->get('/one', 'k')->status, 200, 'other requests') for 1 .. 11;
+        becomes($used, 19, '... leave one');
+        is($gateway->get('/used/?used=4', 'k')->status, 200, 'the last unit is enough');
+        becomes(sub { $gateway->unsettled }, 0, '... for any number');
+        my $refused = $gateway->get('/used/?used=1', 'k');
+        is($refused->status, 429, 'none is left');
+        is($refused->json->{code}, 'rate_limit_exceeded', '... which is told') if $refused->header('Content-Type') =~ /json/;
+        cmp_ok($refused->header('Retry-After'), '>', 1, '... with a time to wait');
+        is($gateway->get('/look', 'k')->status, 200, 'a request of cost 0 that is not settled looks at the quota');
+        $gateway->redis->kill;
+        is($gateway->get('/used/?used=1', 'k')->status, 429, 'an outage: none is left');
+        is($gateway->get('/look', 'k')->status, 200, '... and the quota is shown');
+        $gateway->nginx->stop;
+    };
+}
+
+subtest 'a cost that is known only at the end, in an outage' => sub {
+    my $gateway = start(plans => 'plan free 20r/h;', redis => 'timeout 300ms;', location => 'tollgate_cost 0 settle=$upstream_http_x_used;');
+    is($gateway->get('/used/?used=8', 'k')->status, 200, 'with Redis');
+    becomes(sub { $gateway->count('k1', 'api', 3600) }, 8, '... which counts it');
+    $gateway->redis->kill;
+    is(join(' ', map { $gateway->get('/used/?used=8', 'k')->status } 1 .. 4), '200 200 429 429', 'without Redis');
+    $gateway->nginx->stop;
+};
+
+subtest 'a cost above a limit' => sub {
+    my $gateway = start(
+        plans    => 'plan free 60r/m 1000r/d; ban after=1 within=1m for=1h up_to=1h;',
+        location => '',
+        server   => 'location = /hundred { tollgate api; tollgate_json_errors on; tollgate_cost 100; proxy_pass http://unix:%DIR%/upstream.sock:/; }
+                     location = /any { tollgate api; tollgate_cost $arg_cost settle=$arg_used; proxy_pass http://unix:%DIR%/upstream.sock:/; }',
+    );
+    for my $path (qw(/hundred /hundred /any?cost=61)) {
+        my $refused = $gateway->get($path, 'k');
+        is($refused->status, 429, "$path: refused");
+        is($refused->json->{code}, 'cost_exceeds_limit', '... for another reason than that too few units are left');
+        is($refused->header('Retry-After'), undef, '... which no time changes');
+    }
+    is($gateway->get('/any?cost=60', 'k')->status, 200, 'the limit, and no ban');
+    $gateway->redis->kill;
+    is($gateway->get('/hundred', 'k')->json->{code}, 'cost_exceeds_limit', 'an outage');
+    $gateway->nginx->stop;
+};
+
 subtest 'two tables' => sub {
     my $gateway = start(
         http   => 'tollgate_plans search { plan free 2000r/h 3000r/d; }',

@@ -19,8 +19,9 @@ AcquireBatcher::AcquireBatcher(EngineContext& context, Settlement& settlement)
 }
 
 AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
-    return {request.id_hash, request.quotas.get(), request.demand.cost,
-            request.demand.refusals_strike, request.demand.ban.has_value()};
+    const Demand& demand = request.demand;
+    return {request.id_hash, request.quotas.get(),   demand.cost,
+            demand.settles,  demand.refusals_strike, demand.ban.has_value()};
 }
 
 AcquireBatcher::Group& AcquireBatcher::group_of(const AcquireRequest& request) {

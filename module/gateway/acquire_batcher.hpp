@@ -86,6 +86,7 @@ class AcquireBatcher : private Pinned {
         IdHash id;
         const Quotas* quotas;
         std::int64_t cost;
+        bool settles;
         bool refusals_strike;
         bool can_be_banned;
         bool operator==(const Key&) const = default;

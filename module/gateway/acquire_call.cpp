@@ -292,7 +292,8 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
                              : windows_of(acquired.windows, quotas, acquired.now, cost);
     }
     if (acquired.granted < item.acquire->count) {
-        item.refused = refused_windows(states, quotas, acquired, at_decision, cost);
+        item.refused =
+            refused_windows(states, quotas, acquired, at_decision, request.demand.room());
     }
     const std::int64_t leased = acquired.lease + unused;
     states.save(now);

@@ -205,8 +205,8 @@ bool Admission::choose_quotas() {
         if (need_places(*quota_.quotas())) {
             // A place belongs to the id, whatever its group is.
             const IdHash id = key.group.empty() ? quota_.request().id_hash : id_hash(key.id);
-            places_ =
-                std::make_unique<FlightPlaces>(tables_, key.id, id, quota_.quotas(), cost == 0);
+            places_ = std::make_unique<FlightPlaces>(tables_, key.id, id, quota_.quotas(),
+                                                     cost == 0 && !options_.settles);
         }
         return true;
     }

@@ -149,8 +149,8 @@ void QuotaDecision::choose_by_values(const std::shared_ptr<const KeyRecord>& rec
 }
 
 void QuotaDecision::set_demand(std::int64_t cost, bool refusals_strike, bool settles) {
-    settles_ = settles;
     request_.demand.cost = cost;
+    request_.demand.settles = settles;
     // A key without limits is never refused, also if its units are counted.
     request_.demand.ban = have_limit(*request_.quotas) ? tables_.ban() : std::nullopt;
     request_.demand.refusals_strike = refusals_strike;
@@ -163,7 +163,9 @@ bool QuotaDecision::is_only_counted() const {
 Decision QuotaDecision::decide(ExactSteadyTime time) {
     KnownKey* known = key_.known();
     if (known != nullptr) {
-        if (request_.demand.cost > 0 && known->slice.spend(request_.demand.cost, time)) {
+        const Demand& demand = request_.demand;
+        if (demand.cost > 0 ? known->slice.spend(demand.cost, time)
+                            : demand.room() > 0 && known->slice.has_unit(time)) {
             return take_from_slice(*known, time);
         }
         if (known->refusal.applies_to(request_.demand, time)) {
@@ -303,7 +305,7 @@ Decision QuotaDecision::take_from_slice(const KnownKey& known, ExactSteadyTime n
                       .windows = known.slice.windows(),
                       .now = known.slice.redis_time(now),
                       .banned_until = {}};
-    if (settles_) {
+    if (request_.demand.settles) {
         decision.counting = known.slice.counting();
     }
     return decision;
@@ -412,14 +414,14 @@ Decision QuotaDecision::describe(LocalAnswer answer, const LoadedStates& states,
     const std::span<const QuotaState> shown = states;
     const ClockBounds now = no_earlier_than_replies(time, shown);
     const Quotas& quotas = *request_.quotas;
-    const std::int64_t cost = request_.demand.cost;
+    const std::int64_t room = request_.demand.room();
     const bool is_granted = answer == LocalAnswer::kGranted;
     Decision decision{.answer = answer,
-                      .windows = is_granted ? granted_windows(shown, quotas, now.earliest, cost)
-                                            : windows_of(shown, quotas, now, cost, true),
+                      .windows = is_granted ? granted_windows(shown, quotas, now.earliest, room)
+                                            : windows_of(shown, quotas, now, room, true),
                       .now = now.exact,
                       .banned_until = shown.front().ban.until};
-    if (settles_ && is_granted) {
+    if (request_.demand.settles && is_granted) {
         decision.counting = counting_windows(shown, quotas, time);
     }
     return decision;

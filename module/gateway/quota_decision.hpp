@@ -23,7 +23,7 @@ class QuotaDecision {
     /// if that is needed, and of the values of the request. False if its plan is not in every
     /// table, or its limits are invalid. Throws std::bad_alloc.
     bool choose(const std::shared_ptr<const KeyRecord>& record, ValueSource& values);
-    /// What the request asks of them. `settles`: Decision::counting is needed.
+    /// What the request asks of them. `settles`: see Demand.
     void set_demand(std::int64_t cost, bool refusals_strike, bool settles);
     /// Redis may have counted a strike for the request: no refusal of it is a further one.
     void end_strikes() { request_.demand.refusals_strike = false; }
@@ -79,7 +79,6 @@ class QuotaDecision {
     const GroupFinder& group_;
     AcquireRequest request_;
     const KeyRecord* record_ = nullptr;
-    bool settles_ = false;
     bool is_record_stored_ = false;  ///< see Authenticator::store_record
     bool is_record_needed_ = false;  ///< the request is not decided before it is
     bool is_renewal_due_ = false;    ///< of the lease that has granted the request

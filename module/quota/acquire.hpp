@@ -15,10 +15,16 @@ namespace tollgate {
 
 /// What a request asks of its quotas.
 struct Demand {
-    std::int64_t cost = 1;           ///< 0 reads the quota and takes nothing
+    std::int64_t cost = 1;           ///< 0 takes nothing: see room()
     std::optional<BanPolicy> ban{};  ///< empty: bans are not checked
     bool refusals_strike = true;     ///< whether a refusal is a strike towards a ban
     SteadyTime changed{};            ///< when an operator last changed the key or its id
+    bool settles = false;            ///< what the request has cost is known when it ends
+
+    /// The units that each window must have left: the cost. A request that costs 0 until it is
+    /// settled needs one, because its charge follows. Without settling, a request of cost 0 only
+    /// reads the quota and needs none.
+    std::int64_t room() const { return cost == 0 && settles ? 1 : cost; }
 };
 
 /// A correction of a window's count, which Redis applies before it decides, if it still counts that

@@ -127,7 +127,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
             add_lease(state, quota, of_table, acquired.lease);
         } else {
             take_counts(state, quota, of_table, acquired);
-            note_leased_elsewhere(state, quota, acquired, acquire.demand.cost, table);
+            note_leased_elsewhere(state, quota, acquired, acquire.demand.room(), table);
         }
         ++table;
         // Redis may have granted the rest as a lease, in a reply that another worker receives

@@ -166,18 +166,19 @@ std::chrono::milliseconds renewal_wait(const Quotas& quotas) {
     return wait;
 }
 
-bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
+bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                   const ClockBounds& now) {
+    const std::int64_t room = demand.room();
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         // If the limits were lowered since, they may allow less than the lease.
-        if (states[i].lease < cost || !are_current(states[i], quotas[i], now) ||
-            is_exhausted(states[i], quotas[i], cost, now.latest)) {
+        if (states[i].lease < room || !are_current(states[i], quotas[i], now) ||
+            is_exhausted(states[i], quotas[i], room, now.latest)) {
             return false;
         }
     }
     for (QuotaState& state : states) {
-        state.lease -= cost;
-        state.counts.spent += cost;
+        state.lease -= demand.cost;
+        state.counts.spent += demand.cost;
     }
     return true;
 }

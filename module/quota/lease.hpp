@@ -56,9 +56,9 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
 /// most kMostRenewalWait.
 std::chrono::milliseconds renewal_wait(const Quotas& quotas);
 
-/// Takes `cost` from the lease of every table, or from none. Returns false if a lease is too small,
-/// its window may have ended, or more is counted than the limit.
-bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, std::int64_t cost,
+/// Takes the cost from the lease of every table, or from none. Returns false if a lease has less
+/// than Demand::room, its window may have ended, or more is counted than the limit.
+bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                   const ClockBounds& now);
 
 /// Whether a recall that was noticed at `recalled` holds; 0: there was none.

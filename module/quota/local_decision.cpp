@@ -78,12 +78,13 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
             std::ranges::all_of(states, is_fresh) && is_wait_known(first, first.ban.until, now);
         return known ? LocalAnswer::kBanned : LocalAnswer::kAsk;
     }
-    if (demand.cost == 0) {
+    const std::int64_t room = demand.room();
+    if (room == 0) {
         return LocalAnswer::kAsk;
     }
     // The units of a lease may be more than limits that have changed since allow.
     const auto knows = [&](const QuotaState& state) { return knows_change(state, demand, now); };
-    if (std::ranges::all_of(states, knows) && spend_leases(states, quotas, demand.cost, now)) {
+    if (std::ranges::all_of(states, knows) && spend_leases(states, quotas, demand, now)) {
         return LocalAnswer::kGranted;
     }
     if (demand.ban && demand.refusals_strike) {
@@ -96,8 +97,8 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
             return;
         }
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-            if (left(state, quota, i, now.latest) < demand.cost) {
-                const ExactInstant retry = retry_at(state, quota, i, now.earliest, demand.cost);
+            if (left(state, quota, i, now.latest) < room) {
+                const ExactInstant retry = retry_at(state, quota, i, now.earliest, room);
                 exhausted = true;
                 // At that time, Redis may have units again. What a bucket owes to Redis refills
                 // meanwhile.
@@ -125,12 +126,13 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
             roll_windows(state, quota, now.earliest);
         }
     });
-    if (demand.cost == 0 || spend_leases(states, quotas, demand.cost, now)) {
+    const std::int64_t room = demand.room();
+    if (room == 0 || spend_leases(states, quotas, demand, now)) {
         return LocalAnswer::kGranted;
     }
     bool exhausted = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        exhausted = exhausted || is_exhausted(state, quota, demand.cost, now.earliest);
+        exhausted = exhausted || is_exhausted(state, quota, room, now.earliest);
     });
     if (exhausted) {
         if (demand.ban && demand.refusals_strike) {
@@ -141,8 +143,7 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         // The lease of a table does not suffice. A table with room for its lease and this request
         // keeps its lease: units that are returned are lost if Redis's reply is lost.
-        if (state.lease > 0 &&
-            is_exhausted(state, quota, state.lease + demand.cost, now.earliest)) {
+        if (state.lease > 0 && is_exhausted(state, quota, state.lease + room, now.earliest)) {
             return_lease(state, quota);
         }
         owe(state, quota, demand.cost, now);

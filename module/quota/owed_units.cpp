@@ -184,7 +184,7 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
         if (state.lease > 0 &&
             (!are_current(state, quota, now) || !knows_change(state, demand, now) ||
              idle_at(state.arrivals.last, state.asked, lease_horizon(quota)) <= now.steady ||
-             is_exhausted(state, quota, state.lease + demand.cost, now.latest) ||
+             is_exhausted(state, quota, state.lease + demand.room(), now.latest) ||
              (lease > 0 && state.lease / kLargeLease >= lease))) {
             return_lease(state, quota);
         }

@@ -13,7 +13,7 @@ void RecentRefusal::set(LocalAnswer answer, const Demand& demand,
     windows_.assign(windows.begin(), windows.end());
     answer_ = answer;
     strikes_ = demand.refusals_strike;
-    cost_ = demand.cost;
+    room_ = demand.room();
     earliest_ = EarliestTime(now);
     banned_until_ = states.front().ban.until;
     SteadyTime rest = Slice::kLongest;

@@ -35,7 +35,8 @@ class Slice {
     /// No unit is granted from this time on.
     SteadyTime ends() const { return ends_; }
 
-    /// Grants a request of this cost. False if there are too few units, or if the slice has ended.
+    /// Grants a request that costs something. False if there are too few units, or if the slice has
+    /// ended.
     bool spend(std::int64_t cost, ExactSteadyTime now) {
         if (units_ < cost || now >= ends_) {
             return false;
@@ -44,6 +45,8 @@ class Slice {
         spent_ += cost;
         return true;
     }
+    /// Whether a request would be granted that costs nothing until it is settled: a unit is left.
+    bool has_unit(ExactSteadyTime now) const { return units_ > 0 && now < ends_; }
 
     /// The windows to show after the last request that spend() granted. Throws std::bad_alloc.
     WindowStates windows() const;

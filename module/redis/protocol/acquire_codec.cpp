@@ -26,7 +26,7 @@ bool share_terms(const Acquire& a, const Acquire& b) {
         first.ban && second.ban
             ? first.refusals_strike == second.refusals_strike && is_alike(*first.ban, *second.ban)
             : first.ban.has_value() == second.ban.has_value();
-    return first.cost == second.cost && ban_alike &&
+    return first.cost == second.cost && first.settles == second.settles && ban_alike &&
            (a.quotas == b.quotas || std::ranges::equal(*a.quotas, *b.quotas, is_counted_alike));
 }
 
@@ -83,7 +83,11 @@ void add_table(Words& terms, const TableQuota& quota) {
 }
 
 void add_terms(Words& terms, const Acquire& acquire) {
-    terms.add(acquire.demand.cost);
+    if (acquire.demand.settles) {
+        terms.add(std::to_string(acquire.demand.cost) + "s");
+    } else {
+        terms.add(acquire.demand.cost);
+    }
     add_ban(terms, acquire.demand);
     terms.add(acquire.quotas->size());
     for (const auto& quota : *acquire.quotas) {

@@ -51,7 +51,7 @@ class RedisModel {
         }
         room = std::max<std::int64_t>(room, 0);
         const auto fitting = acquire.demand.cost == 0
-                                 ? acquire.count
+                                 ? (room < acquire.demand.room() ? 0 : acquire.count)
                                  : std::min(acquire.count, room / acquire.demand.cost);
         acquired.granted = was_banned ? 0 : fitting;
         acquired.limited = acquire.count - acquired.granted;
@@ -69,7 +69,7 @@ class RedisModel {
             if (acquired.lease > 0) {
                 lease = {node, now, lease.node == node ? lease.of_other : lease.at, lease.recalled};
             }
-            if (room < acquire.demand.cost && !was_banned) {
+            if (room < acquire.demand.room() && !was_banned) {
                 acquired.leased_elsewhere.push_back(
                     lease_elsewhere(lease, acquire, quota, acquired.windows, now));
             }
@@ -153,7 +153,7 @@ class RedisModel {
             return {};
         }
         if (lease.recalled < at || lease.recalled > now) {
-            if (!would_help(at, acquire.demand.cost, quota, windows.last(quota.rates.size()),
+            if (!would_help(at, acquire.demand.room(), quota, windows.last(quota.rates.size()),
                             now)) {
                 return {at, {}};
             }

@@ -113,6 +113,33 @@ TEST_F(SettleCostTest, ARequestOfCost0MayUseUnits) {
     expect_all_counted();
 }
 
+TEST_F(SettleCostTest, ARequestOfCost0NeedsAUnitThatIsLeft) {
+    tables[0].plans[0].rates = {{10, 3600s}};
+    Worker& worker = start();
+    Request& first = ask(worker, "k", {.cost = 0, .settles = true});
+    EXPECT_EQ(first.status(), 0);
+    first.admission.settle(12);
+    run_for(1s);
+    Request& refused = ask(worker, "k", {.cost = 0, .settles = true});
+    EXPECT_EQ(refused.status(), 429);
+    EXPECT_GT(refused.outcome().retry_after, 1);
+    EXPECT_EQ(ask(worker, "k", {.cost = 0}).status(), 0) << "it only looks";
+    EXPECT_EQ(ask(worker, "k", {.cost = 0, .settles = true}).status(), 429);
+}
+
+TEST_F(SettleCostTest, ACostAboveALimitIsNeverGranted) {
+    tables[0].plans[0].rates = {{10, 3600s}};
+    Worker& worker = start();
+    ask(worker, "k");
+    const int calls = worker.transport.calls;
+    Request& refused = ask(worker, "k", {.cost = 11});
+    EXPECT_EQ(refused.status(), 429);
+    EXPECT_EQ(refused.outcome().error.code, kCostExceedsLimit.code);
+    EXPECT_EQ(refused.outcome().retry_after, 0);
+    EXPECT_EQ(refused.outcome().windows.size(), 1U);
+    EXPECT_EQ(worker.transport.calls, calls) << "Redis need not decide it";
+}
+
 TEST_F(SettleCostTest, ARequestThatIsRefusedHasNothingToSettle) {
     tables[0].plans[0].rates = {{kReserved - 1, 3600s}};
     Worker& worker = start();

@@ -303,6 +303,7 @@ class SimulatedRedis {
         Executed read_id(std::size_t at) {
             std::size_t terms = number_at(at);
             Executed one;
+            one.acquire.demand.settles = arguments_[terms - 2].ends_with('s');
             one.acquire.demand.cost = integer_at(terms++);
             one.acquire.count = integer_at(at + 1);
             const auto strikes = integer_at(terms++);

@@ -99,6 +99,27 @@ TEST(Decide, AsksAboutACostOfZero) {
     EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "nothing refuses it";
 }
 
+TEST(Decide, AChargeThatFollowsNeedsAUnitThatIsLeft) {
+    Node node({{100, 10s}});
+    node.apply_reply({{.count = 20}}, 3);
+    node.demand.cost = 0;
+    node.demand.settles = true;
+    EXPECT_EQ(node.decide(), LocalAnswer::kGranted) << "the lease has one";
+    EXPECT_EQ(node.states[0].lease, 3);
+    EXPECT_EQ(node.counts().spent, 0);
+    node.states[0].lease = 0;
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
+    node.ask();
+    node.apply_reply({{.count = 100}});
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
+    EXPECT_TRUE(node.windows(true)[0].remaining == 0);
+    EXPECT_EQ(node.decide_alone(), LocalAnswer::kLimited);
+    node.now += 1ms;
+    node.apply_reply({{.count = 99}});
+    EXPECT_EQ(node.decide_alone(), LocalAnswer::kGranted);
+    EXPECT_EQ(node.counts().noted, 0) << "its charge is";
+}
+
 TEST(Decide, RefusesWhatIsExhaustedForASecond) {
     Node node({{10, 60s}});
     node.ask();

@@ -245,5 +245,25 @@ TEST_F(AcquireScript, CountsLargeNumbers) {
     }
 }
 
+TEST_F(AcquireScript, ARequestThatCostsNothingUntilItIsSettledNeedsAUnit) {
+    for (const bool sliding : {false, true}) {
+        redis_->run({"FLUSHALL"});
+        Acquire acquire = acquire_of({{10, kHour}, {1000, kDay}}, sliding);
+        acquire.demand.cost = 0;
+        acquire.demand.settles = true;
+        acquire.count = 3;
+        EXPECT_EQ(decide(acquire).granted, 3);
+        put(kHour, 0, 9);
+        EXPECT_EQ(decide(acquire).granted, 3) << "one is left";
+        put(kHour, 0, 10);
+        const auto refused = decide(acquire);
+        EXPECT_EQ(refused.granted, 0);
+        EXPECT_EQ(refused.limited, 3);
+        EXPECT_EQ(refused.windows[0].count, 10);
+        acquire.demand.settles = false;
+        EXPECT_EQ(decide(acquire).granted, 3) << "it only reads the quota";
+    }
+}
+
 }  // namespace
 }  // namespace tollgate::redis

@@ -12,7 +12,8 @@
 --       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none
 --       4        the node
 --       5...     terms, which ids may share:
---                  the cost of a request; 0 takes nothing
+--                  the cost of a request; 0 takes nothing. After it `s` if what it has cost is known when it ends: then
+--                    a request of cost 0 needs a unit that is left in each window
 --                  the number of strikes that cause a ban; or 0 for no bans, and the next four are omitted:
 --                    the time within which they must occur, the first ban, the longest ban, in ms; 1: a refusal is a strike
 --                  the number of tables; per table:
@@ -74,7 +75,9 @@ end
 
 -- The terms of the last id: `known` is their index as in ARGV, and `first` the index of the first of their tables.
 -- `keeps` is true if one of the tables keeps a history. `count` is the number of requests.
-local known, terms, cost, bans, first, tables, keeps, count
+-- `needed` is the number of units that each window must have left for a request, and `settles` is true if its cost is
+-- known when it ends.
+local known, terms, cost, needed, settles, bans, first, tables, keeps, count
 -- The number of ids that follow and are like the last one; the units that these ids want as leases, nil if they want none;
 -- and which of them belongs to the last one.
 local alike, leases, nth_lease = 0, nil, 1

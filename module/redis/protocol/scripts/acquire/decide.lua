@@ -50,7 +50,7 @@ if not failure then
         insert('write_windows')
     end
     -- Too few units are left for one more request: the leases of other nodes are recalled.
-    if not failure and left - taken < cost and not is_banned then
+    if not failure and left - taken < needed and not is_banned then
         local at, windows_at = first, start
         for t = 1, tables do
             local windows, width = ARGV[at], 2
@@ -64,7 +64,7 @@ if not failure then
                 recall, leased = recall or rare('recall'), leased or {}
                 local n = #leased
                 leased[n + 1], leased[n + 2], leased[n + 3] = nth, t, leased_at
-                leased[n + 4] = recall(KEYS[key + t], leased_at, tonumber(values[4]) or 0, now, at, reply, windows_at, cost)
+                leased[n + 4] = recall(KEYS[key + t], leased_at, tonumber(values[4]) or 0, now, at, reply, windows_at, needed)
             end
             at, windows_at = at + 2 + windows * (2 + width), windows_at + windows * width
         end

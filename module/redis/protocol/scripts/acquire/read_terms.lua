@@ -4,7 +4,10 @@
 
 known = ARGV[id]
 terms = known + 0
-cost, bans, first = ARGV[terms] + 0, ARGV[terms + 1] ~= '0', terms + 3
+settles = ARGV[terms]:byte(-1) == 115
+cost = (settles and ARGV[terms]:sub(1, -2) or ARGV[terms]) + 0
+needed = settles and cost == 0 and 1 or cost
+bans, first = ARGV[terms + 1] ~= '0', terms + 3
 if bans then
     first = terms + 7
 end

@@ -115,6 +115,8 @@ for t = 1, tables do
         last = last + width
         if cost > 0 and room < granted * cost then
             granted = room > 0 and (room - room % cost) / cost or 0
+        elseif needed > cost and room < needed then
+            granted = 0
         end
         if room < left then
             left = room
