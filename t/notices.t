@@ -114,6 +114,22 @@ subtest 'what was granted in an outage is noticed when it is reported' => sub {
     becomes(sub { $gateway->unsettled }, 0, 'all is reported');
 };
 
+subtest 'a reservation is not noticed, and what was used is' => sub {
+    my $redis = RedisServer->start;
+    my $gateway = start($redis, plans => 'plan free 100r/d; notify 80%;', table => 'lease=off', location => 'tollgate_cost 80 settle=$upstream_http_x_used;',
+        upstream => 'location /used/ { add_header X-Used $arg_used always; return 200 "done\n"; }');
+    for my $used (12, 30, 37) {
+        becomes(sub { $gateway->unsettled }, 0, 'all is settled');
+        is($gateway->get("/used/?used=$used", 'k1')->status, $used == 37 ? 429 : 200, "80 are taken, $used are used");
+    }
+    becomes(sub { $gateway->count('k1', 'api', 86400) }, 42, 'the units that were used');
+    is(entries($redis), '', '… are below the level');
+    is($gateway->get('/used/?used=38', 'k2')->status, 200, 'another id');
+    becomes(sub { $gateway->count('k2', 'api', 86400) }, 38, '… has used 38');
+    is($gateway->get('/used/?used=95', 'k3')->status, 200, 'a third one');
+    becomes(sub { entries($redis) }, 'k3 api 86400 80 95/100', '… has used more than it took');
+};
+
 subtest 'what a request has used is noticed when it is settled' => sub {
     my $redis = RedisServer->start;
     my $gateway = start($redis, table => 'lease=off', location => 'tollgate_cost 1 settle=$upstream_http_x_used;',

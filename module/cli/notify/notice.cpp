@@ -45,6 +45,9 @@ std::string id_of(const Fields& fields, std::span<const std::string_view> names)
     for (const auto name : names) {
         identity.append(name).append("=").append(text_in(fields, name)).append("\n");
     }
+    if (const auto again = text_in(fields, field::kAgain); !again.empty()) {
+        identity.append(field::kAgain).append("=").append(again).append("\n");
+    }
     return "notice_" + hex(sha256(identity)).substr(0, kDigits);
 }
 

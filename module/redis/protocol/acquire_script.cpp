@@ -132,6 +132,7 @@ const Script& acquire_script() {
          {"notice_field.kNumber", notice_field::kNumber},
          {"notice_field.kLimit", notice_field::kLimit},
          {"notice_field.kUsed", notice_field::kUsed},
+         {"notice_field.kAgain", notice_field::kAgain},
          {"window_part.kNoticed", window_part::kNoticed}});
     return script;
 }

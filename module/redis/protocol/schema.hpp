@@ -275,10 +275,13 @@ inline constexpr std::string_view kId = "id";
 inline constexpr std::string_view kLevel = "level";
 inline constexpr std::string_view kTable = "table";  ///< of a window; a key has none
 inline constexpr std::string_view kValue = "value";  ///< of `by=$variable`: ValueDigest; else empty
-inline constexpr std::string_view kPeriod = "period";    ///< see stored_period
-inline constexpr std::string_view kNumber = "number";    ///< of the window
-inline constexpr std::string_view kLimit = "limit";      ///< its limit then
-inline constexpr std::string_view kUsed = "used";        ///< the units counted then
+inline constexpr std::string_view kPeriod = "period";  ///< see stored_period
+inline constexpr std::string_view kNumber = "number";  ///< of the window
+inline constexpr std::string_view kLimit = "limit";    ///< its limit then
+inline constexpr std::string_view kUsed = "used";      ///< the units counted then
+/// Of a level that was noticed before in the window, which has fallen below it since: the time, in
+/// ms. Others have no such field.
+inline constexpr std::string_view kAgain = "again";
 inline constexpr std::string_view kDigest = "digest";    ///< of a key
 inline constexpr std::string_view kExpires = "expires";  ///< of a key: a Unix time
 /// Of an entry that `tollgate notify` has moved: its id before.

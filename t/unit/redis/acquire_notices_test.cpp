@@ -71,6 +71,57 @@ TEST_F(AcquireScriptNotices, OfAllLevelsThatOneAcquireReaches) {
     EXPECT_EQ(notices(), Entries({window(kHour) + " 80 10/10", window(kHour) + " 100 10/10"}));
 }
 
+TEST_F(AcquireScriptNotices, AReservationIsNotUsedYet) {
+    for (const auto& rates :
+         {std::vector<Rate>{{100, kHour}, {1000, kDay}}, std::vector<Rate>{{100, kHour}},
+          std::vector<Rate>{{100, kHour}, {500, kDay}, {1000, kWeek}}}) {
+        redis_->run({"FLUSHALL"});
+        const TableQuota quota = noticed(rates);
+        Acquire reserves = acquire_of(quota);
+        reserves.demand.settles = true;
+        reserves.demand.cost = 80;
+        EXPECT_EQ(decide(reserves).granted, 1);
+        EXPECT_EQ(notices(), Entries()) << "nothing is used yet";
+        // 12 are used in the end.
+        Acquire settles = acquire_of(quota, 0);
+        settles.adjustments = std::vector<Adjustment>(rates.size());
+        for (std::size_t i = 0; i < rates.size(); ++i) {
+            settles.adjustments[i] = {number(rates[i].period.length()), -68, 0};
+        }
+        settles.report_numbers = {1};
+        decide(settles);
+        EXPECT_EQ(notices(), Entries());
+        reserves.demand.cost = 70;
+        decide(reserves);
+        EXPECT_EQ(notices(), Entries()) << "12 were used before";
+        decide(acquire_of(quota, 0));
+        EXPECT_EQ(notices(), Entries({window(kHour) + " 80 82/100"})) << "all of it was used";
+    }
+}
+
+TEST_F(AcquireScriptNotices, ALevelThatIsNotReachedAnyMoreIsNoticedAgain) {
+    set_clock(start_);
+    const TableQuota quota = noticed({{100, kHour}});
+    decide(acquire_of(quota, 85));
+    EXPECT_EQ(notices(), Entries({window(kHour) + " 80 85/100"}));
+    Acquire refunds = acquire_of(quota, 0);
+    refunds.adjustments = {{number(kHour), -70, 0}};
+    refunds.report_numbers = {1};
+    decide(refunds);
+    const std::string mark = field("360000.noticed");
+    EXPECT_TRUE(mark.starts_with(std::to_string(number(kHour)) + ":80/100@")) << mark;
+    decide(acquire_of(quota, 70));
+    EXPECT_EQ(notices().size(), 1U) << "but not at once";
+    redis_->run(
+        {"HSET", keys_.quota("k", "api"), "360000.noticed",
+         mark.substr(0, mark.find('@') + 1) + std::to_string(start_.time_since_epoch().count())});
+    decide(acquire_of(quota, 0));
+    EXPECT_EQ(notices(), Entries({window(kHour) + " 80 85/100", window(kHour) + " 80 85/100"}));
+    EXPECT_EQ(field("360000.noticed"), std::to_string(number(kHour)) + ":80/100");
+    decide(acquire_of(quota, 0));
+    EXPECT_EQ(notices().size(), 2U);
+}
+
 TEST_F(AcquireScriptNotices, BeginAgainInTheNextWindow) {
     put(kHour, 1, 10);
     redis_->run({"HSET", keys_.quota("k", "api"), "360000.noticed",

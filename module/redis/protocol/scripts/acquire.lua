@@ -53,7 +53,8 @@
 -- the last lease, its time, the time of the last lease of any other node, and when the leases were last recalled. If the
 -- table keeps a history, the last day remains in this hash until an acquire of a later day moves its count to the hash of
 -- the history. Adjustments of a day that was moved change the history. If levels are noticed, it has for each window that
--- reached one the number of the window and the levels that have an entry in the stream, each with the highest limit.
+-- reached one the number of the window and the levels that have an entry in the stream, each with the highest limit, and
+-- with a time in ms from which it may be noticed again if the window has fallen below it since.
 
 -- Each call allocates its functions, upvalues and tables again. Therefore one loop decides. insert(NAME) is replaced by the
 -- text of acquire/NAME.lua, which uses the names of this file. rare(NAME) creates the function of acquire/rare/NAME.lua,

@@ -73,7 +73,7 @@ end
 
 if levels and not failure then
     notify = notify or rare('notify')
-    notify(levels, first, tables, key, reply, start, now)
+    notify(levels, first, tables, key, reply, start, now, settles and taken + lease or 0, adjustments and found)
 end
 reply[size + 1] = granted
 if wanted > 0 then

@@ -133,7 +133,8 @@ if plain and count + wanted > 0 then
                 end
                 if levels then
                     notify = notify or rare('notify')
-                    notify(levels, first, 1, quota - 1, {current1, units, current2, of_longest}, 0, now)
+                    notify(levels, first, 1, quota - 1, {current1, units, current2, of_longest}, 0, now,
+                           settles and taken + lease or 0)
                 end
             else
                 failure = done
