@@ -172,8 +172,20 @@ subtest 'an outage, a reload and a killed worker' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'a noisy member of a group bans nobody' => sub {
+    my $gateway = start(plans => 'plan free 4r/d; ban after=3 within=1h for=1h;', teams => 'plan pro 6r/d;');
+    my $codes = sub { my ($id, $n) = @_; return join ' ', map { my $r = $gateway->get('/both/', $id); $r->status == 200 ? 200 : $r->json->{code} } 1 .. $n };
+    is(granted($gateway, 6, '/teams/', 'k1'), 6, 'a member uses up the group');
+    my $calls = $gateway->status->{redis}[0]{commands}{acquire};
+    is($codes->('k2', 8), join(' ', ('rate_limit_exceeded') x 8), 'another one is refused, and not banned');
+    is($gateway->redis->cmd('EXISTS', 't:ban:{acme}k2'), 0, '… and has no strike');
+    cmp_ok($gateway->status->{redis}[0]{commands}{acquire} - $calls, '<', 6, '… and the node refuses most of these requests itself');
+    is($codes->('k3', 7), '200 200 200 200 rate_limit_exceeded rate_limit_exceeded api_key_banned', 'refusals by the own table ban');
+    $gateway->nginx->stop;
+};
+
 subtest 'what belongs to the id' => sub {
-    my $gateway = start(teams => 'plan pro 2r/d; ban after=3 within=1h for=1h;');
+    my $gateway = start(teams => 'plan pro 2r/d; ban after=3 within=1h for=1h strikes=all;');
     granted($gateway, 2, '/teams/', 'k1');
     is(status_of($gateway, '/teams/', 'k2'), 429, 'the group is exhausted');
     granted($gateway, 2, '/teams/', 'k2');

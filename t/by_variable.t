@@ -195,12 +195,17 @@ subtest 'nodes in an outage' => sub {
 };
 
 subtest 'what belongs to the id' => sub {
-    my $gateway = start(users => 'plan free 2r/d; plan own custom; ban after=4 within=1h for=1h;');
+    my $gateway = start(users => 'plan free 2r/d; plan own custom; ban after=4 within=1h for=1h strikes=all;',
+        http => 'tollgate_plans mild redis=main lease=off by=$arg_user { plan free 2r/d; ban after=4 within=1h for=1h; }',
+        server => "location /mild/ { tollgate mild api; $upstream }");
+    granted($gateway, 9, '/mild/?user=alice', 'k2');
+    is($gateway->redis->cmd('EXISTS', 't:ban:{k2}'), 0, 'a value that is refused is no strike of its id');
+    is(status_of($gateway, '/mild/?user=bob', 'k2'), 200, '… and bans no other value');
     $gateway->import_key('successor', id => 'k1', plan => 'free');
     is(granted($gateway, 1, '/users/?user=alice', $_), 1, "the key '$_'") for 'k1', 'successor';
     is(status_of($gateway, '/users/?user=alice', 'k1'), 429, '… and its successor share the counter of a value');
     granted($gateway, 3, "/users/?user=$_", 'k2') for 'alice', 'bob', 'carol';
-    is(status_of($gateway, '/users/?user=dave', 'k2'), 200, 'three strikes, each of another value');
+    is(status_of($gateway, '/users/?user=dave', 'k2'), 200, 'with strikes=all, three strikes, each of another value');
     granted($gateway, 2, '/users/?user=dave', 'k2');
     is($gateway->get('/users/?user=erin', 'k2')->json->{code}, 'api_key_banned', 'the fourth one bans the id, with all values');
     $gateway->import_key('k3', id => 'k3', plan => 'own', limits => '3r/d in_flight=1');

@@ -113,6 +113,7 @@ subtest 'bans' => sub {
         'after=2 within=1m for=-1m'              => 'invalid time "-1m"',
         'after=2 within=1m for=2m up_to=1m'      => '"up_to" is shorter than "for"',
         'after=2 within=1m for=1m forever=1'     => 'invalid parameter "forever=1"',
+        'after=2 within=1m for=1m strikes=group' => 'invalid parameter "strikes=group"',
         'after=2 after=3 within=1m for=1m'       => 'duplicate parameter "after=3"',
     );
     mistake("ban $_", $refused{$_}, "$redis tollgate_plans api {\n plan free 5r/s;\n ban $_; # here\n }") for sort keys %refused;

@@ -1,6 +1,6 @@
 # Configurations that nginx -t accepts with a warning: a location where both `tollgate` and `auth_basic` must grant a
 # request, because both read the Authorization field and no request passes both; a location where `return` answers before
-# `tollgate` asks for a key; values that cannot be meant so.
+# `tollgate` asks for a key; values that cannot be meant so; a `ban` that never begins.
 
 use strict;
 use warnings;
@@ -166,6 +166,16 @@ subtest 'a usage that is not read' => sub {
         for "$cost tollgate_response_usage /usage;", 'tollgate_cost 5 settle=$bytes_sent;', 'tollgate_cost 5;';
     is_deeply([warnings_of("tollgate_response_usage /usage; location /a { tollgate api; $cost }")], [], 'pointers of the server');
     is(scalar(warnings_of("tollgate_response_usage /usage; location /a { tollgate api; $cost tollgate_response_usage off; }")), 1, 'a location that switches it off');
+};
+
+subtest 'a ban that never begins' => sub {
+    my $tables = sub { my ($strikes) = @_; return "tollgate_plans users by=\$arg_user { plan free 5r/s; ban after=2 within=1m for=1m$strikes; }\n" };
+    my $users = $tables->('');
+    my @found = warnings_of("location / { tollgate users; }", $users);
+    is(@found, 1, 'one warning');
+    like($found[0], qr/^the "ban" of tollgate_plans never begins here: no table is by=id; add one, or "strikes=all" in \S+\/gateway\.conf:6$/, '… with the line of `tollgate`');
+    is_deeply([warnings_of("location / { tollgate users api; }", $users)], [], 'beside a table by id: no warning');
+    is_deeply([warnings_of("location / { tollgate users; }", $tables->(' strikes=all'))], [], '… with strikes=all');
 };
 
 done_testing;

@@ -107,6 +107,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         warn_of_subjects(cf);
         warn_of_unread_usage(cf);
         warn_of_costs(cf);
+        warn_of_bans_without_strikes(cf);
         const bool done = resolve_key_sources(cf) && add_zones(cf, block) &&
                           add_tls_session_zone(cf, block) &&
                           add_first_log_handler(cf, settle_and_count) && add_field_stripping(cf) &&

@@ -17,7 +17,7 @@ namespace tollgate {
 struct Demand {
     std::int64_t cost = 1;           ///< 0 takes nothing: see room()
     std::optional<BanPolicy> ban{};  ///< empty: bans are not checked
-    bool refusals_strike = true;     ///< whether a refusal is a strike towards a ban
+    bool refusals_strike = true;     ///< whether a refusal may be a strike: see strikes_in
     SteadyTime changed{};            ///< when an operator last changed the key or its id
     bool settles = false;            ///< what the request has cost is known when it ends
 
@@ -25,6 +25,11 @@ struct Demand {
     /// settled needs one, because its charge follows. Without settling, a request of cost 0 only
     /// reads the quota and needs none.
     std::int64_t room() const { return cost == 0 && settles ? 1 : cost; }
+
+    /// Whether a refusal by this quota is a strike: see BanPolicy::all_strike.
+    bool strikes_in(const TableQuota& quota) const {
+        return ban && refusals_strike && (ban->all_strike || quota.by == CountedBy::kId);
+    }
 };
 
 /// A correction of a window's count, which Redis applies before it decides, if it still counts that

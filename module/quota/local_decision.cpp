@@ -87,19 +87,19 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
     if (std::ranges::all_of(states, knows) && spend_leases(states, quotas, demand, now)) {
         return LocalAnswer::kGranted;
     }
-    if (demand.ban && demand.refusals_strike) {
-        return LocalAnswer::kAsk;
-    }
     bool exhausted = false;
     bool known = true;
     for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
+        const bool strikes = demand.strikes_in(quota);
         if (!is_fresh(state) || !are_current(state, quota, now)) {
+            known = known && !strikes;
             return;
         }
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             if (left(state, quota, i, now.latest) < room) {
                 const ExactInstant retry = retry_at(state, quota, i, now.earliest, room);
                 exhausted = true;
+                known = known && !strikes;
                 // At that time, Redis may have units again. What a bucket owes to Redis refills
                 // meanwhile.
                 const bool refills = quota.rates[i].is_bucket() && (owes(state) || state.report);
@@ -131,11 +131,15 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
         return LocalAnswer::kGranted;
     }
     bool exhausted = false;
+    bool strikes = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        exhausted = exhausted || is_exhausted(state, quota, room, now.earliest);
+        if (is_exhausted(state, quota, room, now.earliest)) {
+            exhausted = true;
+            strikes = strikes || demand.strikes_in(quota);
+        }
     });
     if (exhausted) {
-        if (demand.ban && demand.refusals_strike) {
+        if (strikes) {
             strike(first.ban, *demand.ban, now.steady);
         }
         return LocalAnswer::kLimited;

@@ -24,7 +24,8 @@ void note_arrivals(std::span<QuotaState> states, const Quotas& quotas, const Dem
 /// Decides a request without Redis if the result is exact. Grants from leases, which Redis has
 /// counted. Refuses a banned or exhausted id for one second after Redis was asked, unless a call is
 /// under way that may bring a lease: another worker's reply can overtake it. A refusal that
-/// is a strike is left to Redis: a ban then begins with the same refusal on any number of nodes.
+/// is a strike, or may be one, is left to Redis: a ban then begins with the same refusal on any
+/// number of nodes.
 /// `states` has one state for each table of `quotas`, in the same order, and is updated.
 LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                    const ClockBounds& now);

@@ -132,6 +132,8 @@ BanPolicy parse_ban(std::span<const std::string_view> words) {
             ban.first = parse_duration(value);
         } else if (name == "up_to") {
             ban.up_to = parse_duration(value);
+        } else if (word == "strikes=id" || word == "strikes=all") {
+            ban.all_strike = value == "all";
         } else {
             throw ParseError("invalid parameter " + in_quotes(word));
         }

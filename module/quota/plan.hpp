@@ -36,6 +36,9 @@ struct BanPolicy {
     std::chrono::milliseconds first{};   ///< length of the first ban
     std::chrono::milliseconds
         up_to{};  ///< longest ban; this long after a ban, the next one is a first ban
+    /// Whether a refusal by any table is a strike. If not, only one by a table by=id: what others
+    /// have spent, of the group or with the same value, bans nobody.
+    bool all_strike = false;
 };
 
 /// `lease=`: the default, the minimum and the maximum.
@@ -104,7 +107,8 @@ std::chrono::days parse_history(std::string_view text);
 std::vector<std::int64_t> parse_notify(std::span<const std::string_view> words);
 
 /// Reads the words after `ban`: `after=`, `within=`, `for=` and optionally `up_to=` (default: 24
-/// hours, or the first ban if that is longer). Throws ParseError.
+/// hours, or the first ban if that is longer) and `strikes=id|all` (default: `id`). Throws
+/// ParseError.
 BanPolicy parse_ban(std::span<const std::string_view> words);
 
 }  // namespace tollgate

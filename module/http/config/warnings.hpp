@@ -30,4 +30,8 @@ void warn_of_unread_usage(ngx_conf_t* cf);
 /// tables: no request of such a plan is ever granted.
 void warn_of_costs(ngx_conf_t* cf);
 
+/// Only refusals by tables by=id are strikes, unless `strikes=all`. Warns of each `tollgate` whose
+/// `ban` never begins, because no table that it names is one.
+void warn_of_bans_without_strikes(ngx_conf_t* cf);
+
 }  // namespace tollgate::http

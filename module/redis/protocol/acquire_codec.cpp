@@ -10,12 +10,13 @@ namespace tollgate::redis {
 namespace {
 
 bool is_alike(const BanPolicy& a, const BanPolicy& b) {
-    return a.after == b.after && a.within == b.within && a.first == b.first && a.up_to == b.up_to;
+    return a.after == b.after && a.within == b.within && a.first == b.first &&
+           a.up_to == b.up_to && a.all_strike == b.all_strike;
 }
 
 bool is_counted_alike(const TableQuota& a, const TableQuota& b) {
     return a.sliding == b.sliding && a.rates == b.rates && a.history == b.history &&
-           a.notify == b.notify;
+           a.notify == b.notify && a.by == b.by;
 }
 
 /// Whether two acquires have the same terms, so that the script gets them only once.
@@ -30,7 +31,17 @@ bool share_terms(const Acquire& a, const Acquire& b) {
            (a.quotas == b.quotas || std::ranges::equal(*a.quotas, *b.quotas, is_counted_alike));
 }
 
-void add_ban(Words& terms, const Demand& demand) {
+/// For each table, 1 if a refusal by it is a strike, or 0.
+std::string striking_tables(const Demand& demand, const Quotas& quotas) {
+    std::string tables;
+    tables.reserve(quotas.size());
+    for (const TableQuota& quota : quotas) {
+        tables += demand.strikes_in(quota) ? '1' : '0';
+    }
+    return tables;
+}
+
+void add_ban(Words& terms, const Demand& demand, const Quotas& quotas) {
     if (!demand.ban) {
         terms.add(0);
         return;
@@ -39,7 +50,7 @@ void add_ban(Words& terms, const Demand& demand) {
     terms.add(demand.ban->within.count());
     terms.add(demand.ban->first.count());
     terms.add(demand.ban->up_to.count());
-    terms.add(demand.refusals_strike ? 1 : 0);
+    terms.add(striking_tables(demand, quotas));
 }
 
 /// The length of a window in ms for the script; 0: the calendar month.
@@ -88,7 +99,7 @@ void add_terms(Words& terms, const Acquire& acquire) {
     } else {
         terms.add(acquire.demand.cost);
     }
-    add_ban(terms, acquire.demand);
+    add_ban(terms, acquire.demand, *acquire.quotas);
     terms.add(acquire.quotas->size());
     for (const auto& quota : *acquire.quotas) {
         add_table(terms, quota);

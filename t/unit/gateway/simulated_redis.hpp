@@ -310,7 +310,9 @@ class SimulatedRedis {
             if (strikes != 0) {
                 one.acquire.demand.ban =
                     BanPolicy{strikes, time_at(terms), time_at(terms + 1), time_at(terms + 2)};
-                one.acquire.demand.refusals_strike = integer_at(terms + 3) == 1;
+                // A text: for each table whether its refusals are strikes.
+                const std::string& strike_in = arguments_[terms + 3 - 2];
+                one.acquire.demand.refusals_strike = strike_in.find('1') != std::string::npos;
                 terms += 4;
                 key_ += 2;  // The set of keys and the ban.
             }

@@ -358,6 +358,23 @@ TEST(Decide, LeavesRefusalsThatStrikeToRedis) {
     EXPECT_EQ(node.states[0].ban.strikes, 0);
 }
 
+TEST(Decide, RefusesForATableWithoutStrikesWhileOthersHaveRoom) {
+    Node node(Quotas{api({{10, 60s}}), search({{10, 60s}})});
+    node.demand.ban = kBan;
+    node.quotas[1].by = CountedBy::kGroup;
+    node.ask();
+    node.apply_reply({{.count = 9}, {.count = 10}});
+    EXPECT_EQ(node.decide(), LocalAnswer::kLimited);
+    node.demand.cost = 2;
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "the table of the id may refuse it, too";
+    node.demand.cost = 1;
+    node.demand.ban->all_strike = true;
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk);
+    node.demand.ban->all_strike = false;
+    node.now += kRefusalHolds;
+    EXPECT_EQ(node.decide(), LocalAnswer::kAsk) << "the id may have spent the rest elsewhere";
+}
+
 TEST(Decide, SpendsNoLeaseOfAHigherLimit) {
     Node node({{1000, 1h}});
     node.apply_reply({{.count = 500}}, 50);

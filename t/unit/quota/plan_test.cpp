@@ -66,6 +66,9 @@ TEST(ParseBan, ReadsItsParametersInAnyOrder) {
     EXPECT_EQ(ban.within, 1min);
     EXPECT_EQ(ban.first, 10min);
     EXPECT_EQ(ban.up_to, 24h);
+    EXPECT_FALSE(ban.all_strike);
+    EXPECT_TRUE(parse_ban(Words{"strikes=all", "after=1", "within=1s", "for=1s"}).all_strike);
+    EXPECT_FALSE(parse_ban(Words{"strikes=id", "after=1", "within=1s", "for=1s"}).all_strike);
 }
 
 TEST(ParseBan, IsCappedAtADayOrAtOneBan) {
@@ -83,6 +86,7 @@ TEST(ParseBan, RefusesInvalidParameters) {
              Words{"after=-1", "within=1s", "for=1s"},
              Words{"after=1x", "within=1s", "for=1s"},
              Words{"after", "within=1s", "for=1s"},
+             Words{"after=1", "within=1s", "for=1s", "strikes=none"},
              Words{"after=1", "within=0", "for=1s"},
              Words{"after=1", "within=1s", "for=0"},
              Words{"after=1", "within=1s", "for=2s", "up_to=1s"},

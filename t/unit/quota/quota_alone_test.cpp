@@ -231,6 +231,21 @@ TEST(DecideAlone, CountsStrikesForRedis) {
     EXPECT_EQ(node.ask().strikes, 7);
 }
 
+TEST(DecideAlone, CountsOnlyRefusalsOfTablesByIdAsStrikes) {
+    Node node(Quotas{api({{2, 10s}}), search({{1, 10s}})});
+    node.demand.ban = kBan;
+    node.quotas[1].by = CountedBy::kValue;
+    EXPECT_EQ(node.granted_alone(3), 1);
+    EXPECT_EQ(node.states[0].ban.strikes, 0);
+    node.demand.cost = 2;
+    EXPECT_EQ(node.decide_alone(), LocalAnswer::kLimited);
+    EXPECT_EQ(node.states[0].ban.strikes, 1);
+    node.demand.cost = 1;
+    node.demand.ban->all_strike = true;
+    EXPECT_EQ(node.decide_alone(), LocalAnswer::kLimited);
+    EXPECT_EQ(node.states[0].ban.strikes, 2);
+}
+
 TEST(DecideAlone, RemembersTheWindowBeforeWhereWindowsSlide) {
     Node node({{10, 10s}}, true);
     EXPECT_EQ(node.granted_alone(20), 10);

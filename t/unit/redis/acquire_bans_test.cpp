@@ -77,6 +77,27 @@ TEST_F(AcquireScriptBans, RefusalsBelowThatAreStrikes) {
     EXPECT_EQ(decide(batch).strikes, 2);
 }
 
+TEST_F(AcquireScriptBans, OnlyRefusalsOfTablesByIdAreStrikes) {
+    Acquire batch = acquire();
+    Quotas quotas(2, batch.quotas->front());
+    quotas[0].rates.front().requests = 4;
+    quotas[1].by = CountedBy::kGroup;
+    quotas[1].value = ValueDigest::of_group();
+    batch.quotas = std::make_shared<const Quotas>(quotas);
+    batch.group = "g";
+    batch.count = 9;
+    auto acquired = decide(batch);
+    EXPECT_EQ(acquired.granted, 2) << "of the group";
+    EXPECT_EQ(acquired.limited, 7);
+    EXPECT_EQ(acquired.strikes, 0);
+    batch.demand.ban->all_strike = true;
+    batch.count = 1;
+    EXPECT_EQ(decide(batch).strikes, 1);
+    batch.demand.ban->all_strike = false;
+    batch.demand.cost = 3;
+    EXPECT_EQ(decide(batch).strikes, 2) << "both tables refuse it";
+}
+
 TEST_F(AcquireScriptBans, PendingStrikesGoFirst) {
     Acquire batch = acquire();
     batch.count = 4;

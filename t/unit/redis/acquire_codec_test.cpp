@@ -195,10 +195,10 @@ TEST(AcquireCall, WritesTheBanInMilliseconds) {
     EXPECT_EQ(texts(call.keys)[1], "ban:{k1}");
     const auto arguments = texts(call.arguments);
     EXPECT_EQ(Texts(arguments.begin() + 4, arguments.begin() + 10),
-              (Texts{"20", "60000", "600000", "86400000", "1", "2"}));
+              (Texts{"20", "60000", "600000", "86400000", "11", "2"}));
     acquire.demand.refusals_strike = false;
     call = acquire_call(std::array{acquire}, Keys(""), {});
-    EXPECT_EQ(texts(call.arguments)[8], "0");
+    EXPECT_EQ(texts(call.arguments)[8], "00");
 }
 
 TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {

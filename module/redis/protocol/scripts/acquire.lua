@@ -15,7 +15,8 @@
 --                  the cost of a request; 0 takes nothing. After it `s` if what it has cost is known when it ends: then
 --                    a request of cost 0 needs a unit that is left in each window
 --                  the number of strikes that cause a ban; or 0 for no bans, and the next four are omitted:
---                    the time within which they must occur, the first ban, the longest ban, in ms; 1: a refusal is a strike
+--                    the time within which they must occur, the first ban, the longest ban, in ms; and a text that has
+--                    for each table 1 if a refusal by it is a strike, or 0
 --                  the number of tables; per table:
 --                    the number of its windows, negative if they slide
 --                    for how many days it keeps a history of its window of one day, or 0; and after it, each with a

@@ -26,7 +26,8 @@ if keeps then
     key = key + 1
 end
 
-local left, last, moves = math.huge, start, false
+-- What is left in the fullest window; and in that of the tables whose refusals are strikes.
+local left, left_to_strike, last, moves = math.huge, math.huge, start, false
 if not failure then
     insert('read_windows')
 end
@@ -87,7 +88,7 @@ if ban then
             pending, age = ARGV[own + 1]:match('(%d+):(%d+)')
         end
         strike = strike or rare('strike')
-        limited, failure = strike(ban, terms, now, pending + 0, age + 0, count - granted)
+        limited, failure = strike(ban, terms, now, pending + 0, age + 0, count - granted, left_to_strike - taken < cost)
         if digests and ban.stands and not failure then
             enlist = enlist or rare('enlist')
             enlist(digests, ban.ends, now)

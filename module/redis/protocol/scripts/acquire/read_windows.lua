@@ -1,7 +1,8 @@
 --R"lua(
 -- A part of decide.lua: reads the windows of an id, and stores their current state after reply[start]. `granted` becomes
--- how many requests fit; `left` is the number of units left in the fullest window, and `last` the index of the last number
--- in the reply; `moves` is true if units of ended days belong to a history.
+-- how many requests fit; `left` is the number of units left in the fullest window, `left_to_strike` the same of the tables
+-- whose refusals are strikes, and `last` the index of the last number in the reply; `moves` is true if units of ended days
+-- belong to a history.
 
 local marker, at, window = key + tables, first, 0
 for t = 1, tables do
@@ -10,6 +11,7 @@ for t = 1, tables do
         windows, width = -windows, 3
     end
     local fields, value, values = at + 2 + 2 * windows, 1
+    local strikes = bans and ARGV[terms + 5]:byte(t) == 49
     local after = fields + windows * width
     if wanted > 0 then
         value = 3
@@ -120,6 +122,9 @@ for t = 1, tables do
         end
         if room < left then
             left = room
+        end
+        if strikes and room < left_to_strike then
+            left_to_strike = room
         end
     end
     at = after

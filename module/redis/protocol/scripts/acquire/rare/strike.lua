@@ -1,9 +1,9 @@
 --R"lua(
--- Counts the pending strikes, the first of them `age` ms ago, then the refusals. The refusal that completes a ban is
--- itself banned. A new ban is announced, so that nodes use no lease of the id any more; an ACL may forbid it. Returns the
--- number of refusals that are only limited, or nil and Redis's error.
-return function(ban, terms, now, pending, age, refused)
-    local strikes = ARGV[terms + 5] == '1' and refused or 0
+-- Counts the pending strikes, the first of them `age` ms ago, then the refusals if they are strikes. The refusal that
+-- completes a ban is itself banned. A new ban is announced, so that nodes use no lease of the id any more; an ACL may
+-- forbid it. Returns the number of refusals that are only limited, or nil and Redis's error.
+return function(ban, terms, now, pending, age, refused, are_strikes)
+    local strikes = are_strikes and refused or 0
     if pending + strikes == 0 then
         return refused
     end
