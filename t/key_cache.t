@@ -134,7 +134,7 @@ subtest 'more keys than the zone has room for' => sub {
 };
 
 subtest 'a flood of unknown keys' => sub {
-    my $gateway = Gateway->start(plans => $plans, http => 'tollgate_zone 256k;');
+    my $gateway = Gateway->start(plans => "$plans anonymous 100000r/d;", http => 'tollgate_zone 256k;');
     $gateway->subscribed(1);
     $gateway->import_key("k$_", id => "id$_", plan => 'all') for 1 .. 50;
     $gateway->get('/', "k$_") for 1 .. 50;

@@ -1,5 +1,5 @@
-# Look-ups of unknown keys: an address that has spent its `anonymous` budget causes few of them, look-ups of one key
-# share a call, at most 64 calls are under way, and none of this delays a valid key.
+# Look-ups of unknown keys: an address that has spent its `anonymous` budget causes few of them, or that has sent many
+# unknown keys to a table without one; look-ups of one key share a call, at most 64 calls are under way, and none of this delays a valid key.
 
 use strict;
 use warnings;
@@ -129,10 +129,40 @@ subtest 'addresses and tables do not share the limit' => sub {
     wait_until('the limit', sub { $is_limited->($from->(1, made_up_key())) });
     is($from->(2, 'valid')->status, 200, 'another address has a limit of its own');
     is($from->(3, made_up_key())->status, 401, '... and a budget');
-    my $calls = $gateway->calls(sub { is($from->(1, made_up_key(), '/open')->status, 401, 'a table without a budget') for 1 .. 50 });
-    is($calls, 50, '... looks up all keys');
+    is($from->(1, made_up_key(), '/open')->status, 401, 'a table without a budget has a limit of its own');
     wait_until('the limit', sub { $is_limited->($from->(1, made_up_key())) });
     is($from->(1, made_up_key(), '/dry')->status, 200, 'a dry run refuses nothing');
+    $gateway->nginx->stop;
+};
+
+subtest 'a table without a budget' => sub {
+    my $gateway = Gateway->start(
+        plans   => 'plan free 1000r/d;',
+        http    => 'set_real_ip_from 127.0.0.1; real_ip_header X-Forwarded-For;',
+        workers => 2,
+    );
+    $gateway->subscribed(2);
+    $gateway->import_key("many$_", id => "m$_", plan => 'free') for 1 .. 40;
+    my $from = sub { my ($n, $token) = @_; return $gateway->get('/', $token, 'X-Forwarded-For' => "192.0.2.$n") };
+    is(scalar(grep { $from->(1, "many$_")->status == 200 } 1 .. 30), 30, 'valid keys are looked up, however many there are');
+    my ($keys, $took) = (5000);
+    my $flood;
+    my $calls = $gateway->calls(sub {
+        my $start = time;
+        $flood = Load->run(servers => [$gateway->address], connections => 8, requests => $keys, token => \&made_up_key);
+        $took = time - $start;
+    });
+    # Ten a second, and those under way when the flood was noticed.
+    my $allowed = 8 + 10 * (int($took) + 2);
+    cmp_ok($calls, '<=', $allowed, sprintf '%d unknown keys cause %d calls of at most %d in %.1f s', $keys, $calls, $allowed, $took);
+    is_deeply([sort keys %{ $flood->{status} }], [401, 429], 'the others get 429');
+    is($flood->{status}{401}, $calls, '… without a look-up: each 401 is one');
+    my $refused;
+    wait_until('a refusal', sub { $refused = $gateway->get('/', made_up_key()); return $refused->status == 429 });
+    is($refused->json->{code} . ' ' . $refused->header('Retry-After'), 'rate_limit_exceeded 1', '… with Retry-After');
+    is($gateway->get('/', 'many1')->status, 200, 'a key that the node knows passes');
+    is(scalar(grep { $from->(2, "many$_")->status == 200 } 31 .. 40), 10, '… and keys that it does not know, from another address');
+    is($gateway->get('/')->status, 401, 'a request without a key is no look-up');
     $gateway->nginx->stop;
 };
 
@@ -155,7 +185,8 @@ subtest 'look-ups of one key share a call' => sub {
 };
 
 subtest 'at most 64 look-ups are under way' => sub {
-    my ($gateway, $fake) = gateway_with_fake({}, redis => 'timeout 5s;', server => 'location = /stub { stub_status; }');
+    my ($gateway, $fake) = gateway_with_fake({}, redis => 'timeout 5s;', plans => 'plan free 1000r/d; anonymous 1000r/d;',
+        server => 'location = /stub { stub_status; }');
     $gateway->import_key('valid', id => 'v', plan => 'free');
     $gateway->import_key("good$_", id => "g$_", plan => 'free') for 1 .. 100;
     look_ups($fake);
@@ -186,6 +217,7 @@ subtest 'a look-up that was not sent in time is not a failure of Redis' => sub {
     my ($gateway, $fake) = gateway_with_fake(
         { slow => { reply => $slow } },
         redis  => 'timeout 2s; key_cache 60s;',
+        plans  => 'plan free 1000r/d; anonymous 1000r/d;',
         server => 'location = /stub { stub_status; } location = /status { tollgate_status; }',
     );
     $gateway->import_key('valid', id => 'v', plan => 'free');

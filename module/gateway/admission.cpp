@@ -311,12 +311,16 @@ void Admission::apply_failure_policy() {
     }
 }
 
-/// Once an address has spent its budget, only a few of its possibly made-up keys are looked up.
+/// Once an address has spent its budget, or a flood of its look-ups has found nothing, only a few
+/// of its possibly made-up keys are looked up.
 bool Admission::on_turn() noexcept {
     guard([&] {
         const Instant now = engine().clock().wall();
-        if (!awaits_group_ && authenticator_.priority() == KeyLookups::Priority::kUnknown &&
-            !tables_.admits_lookup(client_.address(), now)) {
+        if (awaits_group_ || authenticator_.priority() != KeyLookups::Priority::kUnknown) {
+            return;
+        }
+        looks_up_unknown_ = tables_.admits_lookup(client_.address(), now);
+        if (!looks_up_unknown_) {
             show_address_budget(0);
             refuse_limited(Verdict::kLimited, kRateLimitExceeded, kRetryLookup);
         }
@@ -328,6 +332,10 @@ void Admission::on_record(const redis::Lookup& lookup, SteadyTime sent) noexcept
     engine().statistics()["key_cache_lookups.miss"].add();
     guard([&] {
         const ExactSteadyTime now = engine().clock().steady();
+        if (std::exchange(looks_up_unknown_, false) &&
+            lookup.outcome == redis::Lookup::Outcome::kUnknown) {
+            tables_.note_unknown(client_.address(), engine().clock().wall());
+        }
         if (std::exchange(awaits_group_, false)) {
             group_.use(lookup, sent);
             decide_by_quotas(now);

@@ -147,7 +147,8 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     Options options_;
     Authenticator authenticator_;
     GroupFinder group_;
-    bool awaits_group_ = false;  ///< the look-up under way is that of the group
+    bool awaits_group_ = false;      ///< the look-up under way is that of the group
+    bool looks_up_unknown_ = false;  ///< TableSet::admits_lookup has admitted the one under way
     QuotaDecision quota_;
     std::unique_ptr<FlightPlaces> places_;  ///< nullptr: no table limits the requests in flight
     Outcome outcome_;

@@ -68,12 +68,20 @@ WindowStates TableSet::charge_address(AddressBytes address, std::int64_t cost, I
 
 bool TableSet::admits_lookup(AddressBytes address, Instant now) const {
     if (budget_ == nullptr) {
-        return true;
+        const auto owner = AddressBudgets::without_budget(client_address(address));
+        return LockedStripe(engine_.zone(), owner).addresses().admits_lookup(owner, now);
     }
     const AddressBudgets::Owner owner{name_hash(budget_->name), client_address(address)};
     return LockedStripe(engine_.zone(), owner)
         .addresses()
         .admits_lookup(owner, budget_->anonymous, now);
+}
+
+void TableSet::note_unknown(AddressBytes address, Instant now) const {
+    if (budget_ == nullptr) {
+        const auto owner = AddressBudgets::without_budget(client_address(address));
+        LockedStripe(engine_.zone(), owner).addresses().note_unknown(owner, now);
+    }
 }
 
 bool TableSet::has_plan(std::string_view plan) const {

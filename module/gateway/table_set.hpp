@@ -43,8 +43,11 @@ class TableSet {
     /// the windows afterwards, or none without a budget.
     WindowStates charge_address(AddressBytes address, std::int64_t cost, Instant now) const;
     /// Whether a possibly made-up key may be looked up for this address: see
-    /// AddressBudgets::admits_lookup. Always true without a budget.
+    /// AddressBudgets::admits_lookup. Without a budget, the last such look-ups decide.
     bool admits_lookup(AddressBytes address, Instant now) const;
+    /// A look-up that admits_lookup admitted has found no record. With a budget, the request is
+    /// charged to it instead.
+    void note_unknown(AddressBytes address, Instant now) const;
 
     /// Whether every table that does not count groups has this plan, or a default.
     bool has_plan(std::string_view plan) const;

@@ -20,6 +20,9 @@ std::uint32_t stored(Instant time) {
 /// The time of a worker may be less than this behind that of another one.
 constexpr std::chrono::milliseconds kMostLag{1000};
 
+/// The look-ups that an address without a budget may cause, if they find nothing.
+constexpr Rate kLookups{AddressBudgets::kLookupsASecond, std::chrono::seconds(1)};
+
 /// The sum, or the largest number.
 std::uint32_t added(std::uint32_t units, std::int64_t more) {
     constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
@@ -147,14 +150,54 @@ bool AddressBudgets::admits_lookup(const Owner& owner, std::span<const Rate> rat
     if (!is_spent) {
         return true;
     }
+    return count_lookup(place, entry, now);
+}
+
+/// Counts a look-up in the current second, unless it has had as many as it may have.
+bool AddressBudgets::count_lookup(Place place, Entry& entry, Instant now) {
     const bool admits = entry.lookups < kLookupsASecond;
     if (admits) {
         ++entry.lookups;
-        entries_.put_at(place, owner, now.time_since_epoch(), entry);
+        entries_.put_at(place, entry.owner, now.time_since_epoch(), entry);
     } else {
         entries_.touch(place, now.time_since_epoch());
     }
     return admits;
+}
+
+bool AddressBudgets::admits_lookup(const Owner& owner, Instant callers_now) {
+    const Place place = entries_.find(owner);
+    if (!place) {
+        return true;
+    }
+    Entry entry = entries_.at(place);
+    const Instant now = advance(entry, callers_now);
+    const std::uint32_t second = number_in(now, kLookups);
+    const Window& latest = entry.windows[0];
+    const Window& flood = entry.windows[1];
+    if (latest.number == second && latest.count >= kLookups.requests) {
+        entries_.touch(place, now.time_since_epoch());
+        return false;
+    }
+    const auto is_recent = [&](const Window& window) {
+        return window.count >= kLookups.requests && second - window.number <= kFloodHolds.count();
+    };
+    return !(is_recent(latest) || is_recent(flood)) || count_lookup(place, entry, now);
+}
+
+void AddressBudgets::note_unknown(const Owner& owner, Instant callers_now) {
+    const Place place = entries_.find(owner);
+    Entry entry = place ? entries_.at(place) : Entry{owner, {}, stored(callers_now), 0, 0, 0};
+    const Instant now = advance(entry, callers_now);
+    Window& latest = entry.windows[0];
+    if (latest.number != number_in(now, kLookups)) {
+        if (latest.count >= kLookups.requests) {
+            entry.windows[1] = latest;
+        }
+        latest = {kLookups.period.code(), number_in(now, kLookups), 0};
+    }
+    ++latest.count;
+    entries_.put_at(place, owner, now.time_since_epoch(), entry);
 }
 
 }  // namespace tollgate

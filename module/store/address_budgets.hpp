@@ -45,6 +45,17 @@ class AddressBudgets {
     bool admits_lookup(const Owner& owner, std::span<const Rate> rates, Instant now);
     static constexpr std::uint32_t kLookupsASecond = 10;
 
+    /// The owner of an address in all tables without a budget.
+    static Owner without_budget(const ClientAddress& address) { return {0, address}; }
+    /// The same for such an owner. A second is a flood once kLookupsASecond look-ups have found
+    /// nothing (see note_unknown): then no further one is admitted in it, and at most
+    /// kLookupsASecond in each second of the next kFloodHolds. So a flood causes more only in its
+    /// first second: those under way when it is noticed. Other owners are not limited.
+    bool admits_lookup(const Owner& owner, Instant now);
+    /// A look-up that the other admits_lookup admitted has found nothing.
+    void note_unknown(const Owner& owner, Instant now);
+    static constexpr std::chrono::seconds kFloodHolds{10};
+
     /// What was charged to the current windows of a budget, in the order of the rates. Empty: to
     /// none of them.
     using Charge = std::vector<WindowCharge>;
@@ -73,6 +84,8 @@ class AddressBudgets {
         bool is(const Key& other) const { return owner == other; }
 
         Owner owner;
+        /// Of an owner without a budget: the last second with a look-up that found nothing, how
+        /// many did; and the same of the last second that was a flood.
         std::array<Window, kMaxRates> windows;
         // Times are Unix milliseconds modulo 2^32.
         std::uint32_t latest;   ///< the latest time of a worker
@@ -82,6 +95,7 @@ class AddressBudgets {
     };
 
     static std::int64_t count_in(const Entry& entry, const Window& window);
+    bool count_lookup(Place place, Entry& entry, Instant now);
     static Instant advance(Entry& entry, Instant now);
 
   public:

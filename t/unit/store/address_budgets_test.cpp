@@ -97,6 +97,36 @@ TEST_F(AddressBudgetsTest, LimitsLookUpsOfAnOwnerThatHasSpentItsBudget) {
         << "look-ups take nothing from the budget";
 }
 
+TEST_F(AddressBudgetsTest, LimitsLookUpsThatFindNothingWithoutABudget) {
+    const auto one = AddressBudgets::without_budget({4, {1}});
+    const auto admitted = [&](Instant now, int times) {
+        int number = 0;
+        for (int i = 0; i < times; ++i) {
+            number += budgets_.admits_lookup(one, now) ? 1 : 0;
+        }
+        return number;
+    };
+    const auto fail = [&](Instant now, int times) {
+        for (int i = 0; i < times; ++i) {
+            budgets_.note_unknown(one, now);
+        }
+    };
+    EXPECT_EQ(admitted(Instant(100s), 100), 100) << "an owner that is not known";
+    fail(Instant(100s), 9);
+    EXPECT_EQ(admitted(Instant(100s), 100), 100) << "nine have found nothing";
+    EXPECT_EQ(admitted(Instant(101s), 100), 100);
+    fail(Instant(101s), 10);
+    EXPECT_EQ(admitted(Instant(101'900ms), 100), 0) << "a flood";
+    EXPECT_EQ(admitted(Instant(102s), 4), 4);
+    fail(Instant(102s), 4);
+    EXPECT_EQ(admitted(Instant(102s), 100), 6) << "ten in the next second";
+    EXPECT_EQ(admitted(Instant(103s), 100), 10) << "also if fewer have found nothing in the last";
+    EXPECT_EQ(admitted(Instant(111s), 100), 10);
+    EXPECT_EQ(admitted(Instant(112s), 100), 100) << "it has ended long ago";
+    EXPECT_TRUE(budgets_.admits_lookup(AddressBudgets::without_budget({4, {2}}), Instant(101s)))
+        << "another owner";
+}
+
 TEST_F(AddressBudgetsTest, KeepsTheWindowThatHasBegunIfAWorkerIsLate) {
     for (const Instant now : {Instant(60s), Instant(59'999ms), Instant(60s)}) {
         EXPECT_TRUE(grants(owner(1), now));
