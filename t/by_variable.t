@@ -213,8 +213,30 @@ subtest 'what belongs to the id' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'values that a client makes up' => sub {
+    my %options = (by => '$arg_user values=5', users => 'plan free 4r/d 6r/month; plan own custom;', lease => '');
+    my $one = start(%options);
+    my $two = start(%options, share => $one);
+    my $next = 0;
+    my $flood = Load->run(servers => [map { $_->address } $one, $two], connections => 8, requests => 300, token => 'k1', path => sub { return '/users/?user=' . $next++ });
+    is($flood->{status}{200}, 5 + 4, 'five values have a counter, and the others share one');
+    my @keys = grep { /^t:quota:\{k1}:users/ } @{ $one->redis->cmd('KEYS', 't:quota:*') };
+    is(@keys, 6, 'Redis stores no more') or diag "@keys";
+    is(counted($one, 'k1', '', 'users:others'), 4, '… and counts in the shared counter what it has granted');
+    my @known = grep { counted($one, 'k1', $_) } 0 .. 299;
+    is(scalar(grep { granted($two, 5, "/users/?user=$_", 'k1') == 3 } @known), 5, 'a value with a counter has its own limit');
+    my $refused = $one->get('/users/?user=new', 'k1');
+    is(join(' ', $refused->status, map { $refused->header("X-RateLimit-$_") } 'Limit', 'Remaining'), '429 4 0', 'a response shows the shared counter');
+    is($one->get('/usage?user=new', 'k1')->json->{windows}[0]{remaining}, 0, '… and so does tollgate_usage');
+    is(granted($one, 5, "/users/?user=$_", 'k2'), 4, "another id has its own: $_") for 'alice', 'bob';
+    for my $counter (@keys) {
+        cmp_ok(abs($one->redis->cmd('PEXPIRETIME', $counter) - $one->redis->cmd('PEXPIRETIME', $keys[0])), '<=', 5000, "$counter expires with the longest window") if $one->redis->cmd('INFO', 'server') =~ /redis_version:[78]/;
+    }
+    $_->nginx->stop for $one, $two;
+};
+
 subtest 'a flood of values' => sub {
-    my $gateway = start(users => 'plan free 4r/d;', workers => 2, redis_options => $durable);
+    my $gateway = start(by => '$arg_user values=10000', users => 'plan free 4r/d;', workers => 2, redis_options => $durable);
     is(granted($gateway, 3, "/both/?user=$_", 'k2'), 3, "$_ of another id") for 'alice', 'bob';
     my ($next, $values) = (0, 3000);
     my $flood = Load->run(servers => [$gateway->address], connections => 8, requests => $values, token => 'k1', path => sub { return '/both/?user=' . $next++ });

@@ -104,6 +104,14 @@ subtest 'rates' => sub {
         "$redis tollgate_plans api {\n anonymous 5r/s;\n anonymous 5r/s; # here\n }");
 };
 
+subtest 'values' => sub {
+    my $bound = '"values" is a number from 1 to 1000000, not';
+    mistake("values $_", qq($bound "$_"), "$redis tollgate_plans api by=\$arg_user values=$_ { plan free 5r/s; } # here") for 0, 'x', 1_000_001;
+    mistake('values of ids', '"values" needs "by=\\$variable"', "$redis tollgate_plans api values=5 { plan free 5r/s; } # here");
+    mistake('values of groups', '"values" needs "by=\\$variable"', "$redis tollgate_plans api by=group values=5 { plan free 5r/s; } # here");
+    mistake('values twice', 'invalid parameter "values=6"', "$redis tollgate_plans api by=\$arg_user values=5 values=6 { plan free 5r/s; } # here");
+};
+
 subtest 'bans' => sub {
     my %refused = (
         'after=20 within=1m'                     => 'a ban needs "after", "within" and "for"',

@@ -51,6 +51,10 @@ constexpr std::chrono::milliseconds kMostLeaseTime{60'000};
 constexpr std::array<std::string_view, 2> kQuotaUnits{"requests", "content-bytes"};
 constexpr std::string_view kDefaultQuotaUnit = kQuotaUnits.front();
 
+/// `values=`: the default and the maximum.
+constexpr std::int64_t kDefaultValues = 1000;
+constexpr std::int64_t kMostValues = 1'000'000;
+
 /// `history`: the minimum and the maximum.
 constexpr std::chrono::days kLeastHistory{1};
 constexpr std::chrono::days kMostHistory{3660};
@@ -78,6 +82,9 @@ struct PlanTable {
     /// `by=$variable`, without the `$`: each value of the variable has a counter for each id.
     /// Empty: an id has one counter.
     std::string variable{};
+    /// `values=`: an id has at most so many counters of values in a longest window. Further values
+    /// share one. From 1 to kMostValues.
+    std::int64_t most_values = kDefaultValues;
     /// `by=group`: a group has one counter for the keys of all its ids.
     bool by_group = false;
     /// The levels of a window's count that are noticed, in per cent of its limit, ascending.

@@ -7,6 +7,7 @@
 #include "module/key/key_record.hpp"
 #include "module/quota/table_quota.hpp"
 #include "module/text/parse_error.hpp"
+#include "module/text/whole_number.hpp"
 
 namespace tollgate {
 
@@ -50,6 +51,15 @@ std::string_view parse_variable(std::string_view text) {
     return name;
 }
 
+std::int64_t parse_values(std::string_view text) {
+    const auto values = parse_whole_number(text, 1, kMostValues);
+    if (!values) {
+        throw ParseError("\"values\" is a number from 1 to " + std::to_string(kMostValues) +
+                         ", not " + in_quotes(text));
+    }
+    return *values;
+}
+
 using PlansDirective = DirectiveRow<void (*)(PlanTable& table, Words words)>;
 
 constexpr std::array kPlansDirectives{
@@ -72,6 +82,7 @@ TableDirective parse_table_directive(Words words) {
     constexpr std::string_view kLease = "lease=";
     constexpr std::string_view kUnit = "unit=";
     constexpr std::string_view kBy = "by=";
+    constexpr std::string_view kValues = "values=";
     const std::string_view name = words.empty() ? "" : words.front();
     if (!is_valid_name(name) || name == "off") {
         throw ParseError("invalid name " + in_quotes(name) + " of tollgate_plans");
@@ -81,6 +92,7 @@ TableDirective parse_table_directive(Words words) {
     bool has_lease = false;
     bool has_unit = false;
     bool has_by = false;
+    bool has_values = false;
     for (const auto word : words.subspan(1)) {
         if (word.starts_with(kRedis) && word.size() > kRedis.size() &&
             directive.redis_name.empty()) {
@@ -99,9 +111,14 @@ TableDirective parse_table_directive(Words words) {
             const auto value = word.substr(kBy.size());
             directive.table.by_group = value == "group";
             directive.table.variable = directive.table.by_group ? "" : parse_variable(value);
+        } else if (word.starts_with(kValues) && !std::exchange(has_values, true)) {
+            directive.table.most_values = parse_values(word.substr(kValues.size()));
         } else {
             throw ParseError("invalid parameter " + in_quotes(word));
         }
+    }
+    if (has_values && !directive.table.counts_values()) {
+        throw ParseError("\"values\" needs \"by=$variable\"");
     }
     return directive;
 }

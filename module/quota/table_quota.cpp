@@ -201,6 +201,7 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, co
             quota.value = ValueDigest::of_group();
         } else if (table->counts_values()) {
             quota.by = CountedBy::kValue;
+            quota.most_values = table->most_values;
         }
         quota.notify = noticed_levels(*table);
         // Several tables may have a plan of this name; the table's name makes the policy unique.

@@ -72,7 +72,8 @@ struct TableQuota {
     /// With CountedBy::kValue, except in what choose_quotas returns. ValueDigest::of_group() with
     /// CountedBy::kGroup.
     ValueDigest value{};
-    std::string notify{};  ///< PlanTable::notify: `80 100`; empty for none
+    std::int64_t most_values = 0;  ///< PlanTable::most_values with CountedBy::kValue; else 0
+    std::string notify{};          ///< PlanTable::notify: `80 100`; empty for none
     bool has_notices() const { return !notify.empty(); }
     bool has_history() const { return history > std::chrono::days(0); }
     bool has_bucket() const { return !rates.empty() && rates.front().is_bucket(); }

@@ -17,6 +17,9 @@ class ValueDigest {
     static ValueDigest of(std::string_view value);
     /// That of the counter of a group, which is no value: see CountedBy::kGroup.
     static ValueDigest of_group();
+    /// What is in place of suffix() in the name of the counter that the values share which have
+    /// none of their own in Redis: see PlanTable::most_values. No value has this suffix.
+    static constexpr std::string_view kOthersSuffix = ":others";
     /// That whose number() this was.
     explicit ValueDigest(std::uint64_t number);
 

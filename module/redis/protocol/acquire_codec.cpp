@@ -10,13 +10,13 @@ namespace tollgate::redis {
 namespace {
 
 bool is_alike(const BanPolicy& a, const BanPolicy& b) {
-    return a.after == b.after && a.within == b.within && a.first == b.first &&
-           a.up_to == b.up_to && a.all_strike == b.all_strike;
+    return a.after == b.after && a.within == b.within && a.first == b.first && a.up_to == b.up_to &&
+           a.all_strike == b.all_strike;
 }
 
 bool is_counted_alike(const TableQuota& a, const TableQuota& b) {
     return a.sliding == b.sliding && a.rates == b.rates && a.history == b.history &&
-           a.notify == b.notify && a.by == b.by;
+           a.notify == b.notify && a.by == b.by && a.most_values == b.most_values;
 }
 
 /// Whether two acquires have the same terms, so that the script gets them only once.
@@ -61,11 +61,14 @@ std::int64_t script_length(Period period) {
 void add_table(Words& terms, const TableQuota& quota) {
     const auto windows = static_cast<std::int64_t>(quota.rates.size());
     terms.add(quota.sliding ? -windows : windows);
-    if (quota.notify.empty()) {
-        terms.add(quota.history.count());
-    } else {
-        terms.add(std::to_string(quota.history.count()) + " " + quota.notify);
+    std::string counts = std::to_string(quota.history.count());
+    if (quota.most_values > 0) {
+        counts.append(":").append(std::to_string(quota.most_values));
     }
+    if (quota.has_notices()) {
+        counts.append(" ").append(quota.notify);
+    }
+    terms.add(counts);
     for (const Rate& rate : quota.rates) {
         if (rate.is_bucket()) {
             terms.add(std::to_string(rate.burst) + ":" + std::to_string(token_debt(rate)));
@@ -349,6 +352,12 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
         }
         if (adjusts) {
             add_report_keys(call.keys, acquire, keys, context.node);
+        }
+        for (const auto& quota : *acquire.quotas) {
+            if (quota.most_values > 0) {
+                call.keys.add_joined(keys.quota_parts(owner_of(acquire, quota), quota.table,
+                                                      ValueDigest::kOthersSuffix));
+            }
         }
     }
     constexpr std::size_t kOfOthers = 128;

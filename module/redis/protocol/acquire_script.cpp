@@ -49,6 +49,14 @@ constexpr std::array kRare{
 #include "module/redis/protocol/scripts/acquire/rare/adjust.lua"
     },
     ScriptFile{
+        "choose_counter",
+#include "module/redis/protocol/scripts/acquire/rare/choose_counter.lua"
+    },
+    ScriptFile{
+        "count_value",
+#include "module/redis/protocol/scripts/acquire/rare/count_value.lua"
+    },
+    ScriptFile{
         "enlist",
 #include "module/redis/protocol/scripts/acquire/rare/enlist.lua"
     },
@@ -133,7 +141,9 @@ const Script& acquire_script() {
          {"notice_field.kLimit", notice_field::kLimit},
          {"notice_field.kUsed", notice_field::kUsed},
          {"notice_field.kAgain", notice_field::kAgain},
-         {"window_part.kNoticed", window_part::kNoticed}});
+         {"window_part.kNoticed", window_part::kNoticed},
+         {"window_part.kValues", window_part::kValues},
+         {"window_part.kWindowOfValues", window_part::kWindowOfValues}});
     return script;
 }
 

@@ -266,6 +266,10 @@ inline constexpr std::string_view kTime = "time";
 /// The notices of a window, `NUMBER:100/1000 80/2000`: of which window, and each level with the
 /// highest limit of which it was noticed, unless a higher level has this limit or a higher one.
 inline constexpr std::string_view kNoticed = "noticed";
+/// In the hash `quota:{ID}:TABLE:others` only, of a longest window: its number, and how many values
+/// have a counter of their own in it. See PlanTable::most_values.
+inline constexpr std::string_view kWindowOfValues = "values_window";
+inline constexpr std::string_view kValues = "values";
 }  // namespace window_part
 
 /// Fields of an entry of the stream `notices`. All but the id and the level belong to the kind.

@@ -337,6 +337,9 @@ class SimulatedRedis {
             if (more > 2) {
                 read_adjustments(at + 6, quotas, one);
             }
+            // The counters that values share.
+            key_ +=
+                static_cast<std::size_t>(std::ranges::count(quotas, 1, &TableQuota::most_values));
             one.acquire.quotas = std::make_shared<const Quotas>(std::move(quotas));
             return one;
         }
@@ -358,6 +361,7 @@ class SimulatedRedis {
             TableQuota quota;
             auto windows = integer_at(terms++);
             quota.sliding = windows < 0;
+            quota.most_values = arguments_[terms - 2].find(':') == std::string::npos ? 0 : 1;
             quota.history = std::chrono::days(integer_at(terms++));
             windows = windows < 0 ? -windows : windows;
             for (std::int64_t i = 0; i < windows; ++i, terms += 2) {

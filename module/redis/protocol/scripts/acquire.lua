@@ -3,10 +3,11 @@
 --
 -- KEYS  for each id, one after the other: id:{ID} if it has one of the next two and is in no group; ban:{ID} if the id
 --       can be banned; history:{ID} if one of its tables keeps a history; one quota:{ID}:TABLE, or quota:{ID}:TABLE:VALUE,
---       per table; and one report:{ID}:TABLE:NODE:LAYOUT, or report:{ID}:TABLE:VALUE:NODE:LAYOUT, per table whose
---       adjustments are a report. After all ids the stream of notices, if one of their tables has levels; and the sets of
---       subjects and of their ends, if there is this stream, a ban or a history. Of an id in a group, {GROUP}ID is in place
---       of {ID}; that of the group itself is quota:{GROUP}:TABLE:group
+--       per table; one report:{ID}:TABLE:NODE:LAYOUT, or report:{ID}:TABLE:VALUE:NODE:LAYOUT, per table whose
+--       adjustments are a report; and one quota:{ID}:TABLE:others per table that counts values. After all ids the stream
+--       of notices, if one of their tables has levels; and the sets of subjects and of their ends, if there is this stream,
+--       a ban or a history. Of an id in a group, {GROUP}ID is in place of {ID}; that of the group itself is
+--       quota:{GROUP}:TABLE:group
 -- ARGV  1        a token, which is returned
 --       2        the index in ARGV of the first id
 --       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none
@@ -19,8 +20,9 @@
 --                    for each table 1 if a refusal by it is a strike, or 0
 --                  the number of tables; per table:
 --                    the number of its windows, negative if they slide
---                    for how many days it keeps a history of its window of one day, or 0; and after it, each with a
---                      space before it, the levels that are noticed, in per cent of a limit, ascending
+--                    for how many days it keeps a history of its window of one day, or 0; if it counts values, a colon
+--                      and how many of them have a counter in a longest window; and after it, each with a space before
+--                      it, the levels that are noticed, in per cent of a limit, ascending
 --                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC; or, of a bucket,
 --                      BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides,
@@ -94,9 +96,12 @@ local current = {0, 0, 0, 0}
 -- The current calendar month, and its end in ms; nil until a window needs it.
 local month, month_ends
 -- Functions of rare(); nil until they are needed.
-local read_ban, strike, recall, adjust, move_days, expire, refill, notify, enlist
+local read_ban, strike, recall, adjust, move_days, expire, refill, notify, enlist, choose_counter, count_value
 -- The levels of the tables that have some, by the index of their terms; nil if none has.
 local levels
+-- How many values have a counter in the tables that count values, by the index of their terms; nil if none does. `others`
+-- is the number of such tables of the last id.
+local most_values, others = nil, 0
 -- The further numbers of the reply; nil if there are none.
 local leased
 

@@ -28,13 +28,15 @@ end
 
 -- What is left in the fullest window; and in that of the tables whose refusals are strikes.
 local left, left_to_strike, last, moves = math.huge, math.huge, start, false
+-- Whether the value of a table shares its counter with others. Nothing is leased of it: its next window may be another one.
+local is_shared = false
 if not failure then
     insert('read_windows')
 end
 
 local lease, taken, is_banned = 0, granted * cost, ban and ban.stands
 if not failure then
-    if wanted > 0 and granted == count and not is_banned then
+    if wanted > 0 and granted == count and not is_banned and not is_shared then
         local rest = left - taken
         if rest >= 8 * wanted then
             lease = wanted
@@ -96,7 +98,7 @@ if ban then
     end
     reply[start - 2], reply[start - 1], reply[start] = limited, ban.stands and ban.ends or 0, ban.strikes
 end
-key = key + tables + reports
+key = key + tables + reports + others
 if not failure then
     size = last
 end

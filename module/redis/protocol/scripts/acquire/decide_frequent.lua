@@ -1,7 +1,7 @@
 --R"lua(
 -- A part of the loop of acquire.lua: decides the most frequent requests: of the most frequent terms, of an id that has no
--- ban and no strike, in windows that Redis has or that are new, with units left for one more request. Sets `plain` to
--- 'decided' then. What it does not decide, decide.lua does, with the same values.
+-- ban and no strike, in windows that Redis has or that are new (of a value, that Redis has), with units left for one more
+-- request. Sets `plain` to 'decided' then. What it does not decide, decide.lua does, with the same values.
 
 local quota = key + 1
 if plain and (bans or keeps) then
@@ -36,7 +36,8 @@ if plain and count + wanted > 0 then
                 converted[text] = units
             end
         end
-    elseif keeps or read.err or not (number or are_new) or number and (tonumber(number) or current1) >= current1
+    elseif keeps or read.err or are_new and others > 0 or not (number or are_new)
+           or number and (tonumber(number) or current1) >= current1
            or are_new and number_of_longest and (tonumber(number_of_longest) or current2) >= current2 then
         units = nil
     else
@@ -139,7 +140,7 @@ if plain and count + wanted > 0 then
             else
                 failure = done
             end
-            key, plain = quota, 'decided'
+            key, plain = quota + others, 'decided'
         end
     end
 end

@@ -13,7 +13,7 @@ if bans then
 end
 tables = ARGV[first - 1] + 0
 local at, window, has_bucket = first, 0, false
-keeps = false
+keeps, others = false, 0
 for _ = 1, tables do
     local windows, width = ARGV[at] + 0, 2
     ARGV[at] = windows
@@ -21,7 +21,11 @@ for _ = 1, tables do
         windows, width = -windows, 3
     end
     if ARGV[at + 1] ~= '0' then
-        local days, noticed = tostring(ARGV[at + 1]):match('(%d+)(.*)')
+        local days, values, noticed = tostring(ARGV[at + 1]):match('(%d+):?(%d*)(.*)')
+        if values ~= '' then
+            most_values = most_values or {}
+            most_values[at] = values + 0
+        end
         if noticed ~= '' then
             levels = levels or {}
             levels[at] = {}
@@ -30,6 +34,9 @@ for _ = 1, tables do
             end
         end
         ARGV[at + 1], keeps = days == '0' and days or days + 0, keeps or days ~= '0'
+    end
+    if most_values and most_values[at] then
+        others = others + 1
     end
     for argument = at + 2, at + 2 * windows, 2 do
         local length = ARGV[argument + 1] + 0

@@ -4,7 +4,7 @@
 -- whose refusals are strikes, and `last` the index of the last number in the reply; `moves` is true if units of ended days
 -- belong to a history.
 
-local marker, at, window = key + tables, first, 0
+local marker, at, window, of_others = key + tables, first, 0, key + tables + reports
 for t = 1, tables do
     local windows, width = ARGV[at], 2
     if windows < 0 then
@@ -27,6 +27,28 @@ for t = 1, tables do
         failure = values
         break
     end
+    local longest = current[window + 2 * windows - 1]
+    if others > 0 and most_values[at] then
+        of_others = of_others + 1
+        if (tonumber(values[value + (windows - 1) * width]) or -1) < longest then
+            choose_counter = choose_counter or rare('choose_counter')
+            local has_counter, refusal = choose_counter(values, KEYS[of_others], most_values[at], longest,
+                                                        ARGV[after - width])
+            if has_counter == false then
+                KEYS[key + t], is_shared = KEYS[of_others], true
+                values = pcall('HMGET', KEYS[of_others], lease_field.kNode, lease_field.kTime,
+                               unpack(ARGV, fields, after - 1))
+                if wanted == 0 and not values.err then
+                    values = {unpack(values, 3, 2 + after - fields)}
+                end
+                values.is_shared, refusal = true, values.err and values
+            end
+            if refusal then
+                failure = refusal
+                break
+            end
+        end
+    end
     found[t] = values
     local applies = adjustments
     if adjustments then
@@ -42,6 +64,8 @@ for t = 1, tables do
             applies = (tonumber(applied[1]) or 0) < report + 0
             values.report, values.marker = applies and report, marker
         end
+        -- What a value owes to an earlier window, it owes to the counter that it had then.
+        applies = applies and not (values.is_shared and ARGV[adjustments + 3 * windows - 3] + 0 ~= longest)
     end
     for argument = at + 2, fields - 1, 2 do
         local room, number, units, before = ARGV[argument], values[value], tonumber(values[value + 1]) or 0, 0

@@ -67,6 +67,10 @@ for t = 1, tables do
                 enlist(digests, (values.day + 1 + ARGV[at + 1]) * 86400000, now)
             end
         end
+        if values.others then
+            count_value = count_value or rare('count_value')
+            count_value(values, name, now)
+        end
     else
         last = last + windows * width
     end
