@@ -32,10 +32,10 @@ $first->import_key('gold', id => 'gold', plan => 'gold');
 subtest 'one address, two nodes' => sub {
     is(guess($first, '192.0.2.1'), 401, 'at the first node') for 1 .. 3;
     becomes(sub { total('c0000201') }, 3, 'Redis has what it charged');
-    is(guess($second, '192.0.2.1'), 401, 'at the second');
-    becomes(sub { left($second, '192.0.2.1') }, 2, '... which learns the rest then');
-    is(guess($second, '192.0.2.1'), 401, '... it has two more') for 1 .. 2;
-    is(guess($second, '192.0.2.1'), 429, '... and no third');
+    is(guess($second, '192.0.2.1'), 401, 'at the second') for 1 .. 2;
+    becomes(sub { left($second, '192.0.2.1') }, 1, '... which learns the rest then');
+    is(guess($second, '192.0.2.1'), 401, '... it has one more');
+    is(guess($second, '192.0.2.1'), 429, '... and no second');
     becomes(sub { total('c0000201') }, 6, 'the budget is spent');
     is(guess($first, '192.0.2.1'), 401, 'the first node does not know yet');
     becomes(sub { guess($first, '192.0.2.1') }, 429, '... but soon');
@@ -48,8 +48,16 @@ subtest 'one address, two nodes' => sub {
 subtest 'IPv6' => sub {
     is(guess($first, '2001:db8:0:7::1'), 401, 'the first node') for 1 .. 3;
     becomes(sub { total('20010db800000007') }, 3, 'a /64 has one budget');
-    is(guess($second, '2001:db8:0:7:ffff::1'), 401, 'the second node');
-    becomes(sub { left($second, '2001:db8:0:7::2') }, 2, '... learns it');
+    is(guess($second, '2001:db8:0:7:ffff::1'), 401, 'the second node') for 1 .. 2;
+    becomes(sub { left($second, '2001:db8:0:7::2') }, 1, '... learns it');
+};
+
+subtest 'addresses that fail once' => sub {
+    my $size = $redis->cmd('DBSIZE');
+    is(scalar(grep { $first->get('/', undef, 'X-Real-IP' => "198.51.100.$_")->status == 401 } 1 .. 100), 100, 'a hundred of them');
+    is(guess($first, '192.0.2.8'), 401, 'another one fails twice') for 1 .. 2;
+    becomes(sub { total('c0000208') }, 2, '... and Redis has it');
+    is($redis->cmd('DBSIZE'), $size + 1, '... and no other');
 };
 
 subtest 'not oftener than once a second' => sub {
@@ -70,11 +78,11 @@ subtest 'clocks' => sub {
     my $hour = int(time / 3600);
     $redis->cmd('HSET', 't:address:{c0000204}:api', '3600.number' => $hour + 1, '3600.count' => 2);
     is(guess($first, '192.0.2.4'), 401, 'a node whose clock is behind');
-    is(guess($first, '192.0.2.4'), 401, 'decides alone');
+    is(guess($first, '192.0.2.4'), 401, 'decides alone') for 1 .. 2;
     is(total('c0000204'), 2, '... and does not change the next window');
     $redis->cmd('HSET', 't:address:{c0000205}:api', '3600.number' => $hour + 1000, '3600.count' => 2);
-    is(guess($first, '192.0.2.5'), 401, 'a count of a wrong clock');
-    becomes(sub { total('c0000205') }, 1, '... is dropped');
+    is(guess($first, '192.0.2.5'), 401, 'a count of a wrong clock') for 1 .. 2;
+    becomes(sub { total('c0000205') }, 2, '... is dropped');
 };
 
 # Clocks 20 s apart. The second of the budget is many windows ahead then, and the hour is the same, or the next one.
@@ -85,8 +93,8 @@ subtest 'a node that is behind by several short windows' => sub {
     my @ahead = ('1.number' => $second + 20, '1.count' => 2);
     $redis->cmd('HSET', $key, @ahead, '3600.number' => $hour, '3600.count' => 2);
     $redis->cmd('EXPIRE', $key, 7200);
-    is(guess($late, '192.0.2.7'), 401, 'the node that is behind');
-    becomes(sub { $redis->cmd('HGET', $key, '3600.count') }, 3, 'counts in the hour');
+    is(guess($late, '192.0.2.7'), 401, 'the node that is behind') for 1 .. 7;
+    becomes(sub { $redis->cmd('HGET', $key, '3600.count') }, 9, 'counts in the hour');
     is($redis->cmd('HGET', $key, '1.number') . ' ' . $redis->cmd('HGET', $key, '1.count'), ($second + 20) . ' 2', 'not in the second');
     cmp_ok($redis->cmd('TTL', $key), '>', 3600, '... and the hash expires when the other one says');
     $late->nginx->stop;

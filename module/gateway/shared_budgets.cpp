@@ -60,6 +60,18 @@ void SharedBudgets::note(const PlanTable& table, const ClientAddress& address) n
     }
 }
 
+std::int64_t SharedBudgets::told_from(const Rate& rate) {
+    constexpr std::int64_t kLeast = 2;
+    const std::int64_t part = (rate.requests + kToldPart - 1) / kToldPart;
+    return std::min(rate.requests, std::max(part, kLeast));
+}
+
+bool SharedBudgets::is_worth_telling(std::span<const WindowState> windows) {
+    return std::ranges::any_of(windows, [](const WindowState& window) {
+        return window.rate.requests - window.remaining >= told_from(window.rate);
+    });
+}
+
 void SharedBudgets::on_timer() noexcept {
     attempt(context_.log(), [&] {
         auto told = take_charges();
@@ -78,9 +90,25 @@ void SharedBudgets::on_timer() noexcept {
     }
 }
 
+/// The first pending charge is not to be told any more.
+void SharedBudgets::end_front() noexcept {
+    owners_.erase(pending_.front().owner);
+    pending_.pop_front();
+}
+
+/// Adds the addresses that may be added to Redis since the last call.
+void SharedBudgets::add_credit() {
+    const SteadyTime now = context_.steady_time();
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(now - new_since_);
+    new_left_ = std::min<std::int64_t>(kMostNew, new_left_ + seconds.count());
+    new_since_ += seconds;
+}
+
 /// Takes what may be told now out of the zone. What cannot be told yet stays pending, after the
-/// others: it must not delay them.
+/// others: it must not delay them. An address that may not be added to Redis is dropped: its next
+/// charge may be told, with this one.
 std::vector<SharedBudgets::Told> SharedBudgets::take_charges() {
+    add_credit();
     const Instant now = context_.clock().wall();
     std::vector<Told> told;
     for (std::size_t rest = std::min(pending_.size(), kMostBudgetsExamined); rest > 0; --rest) {
@@ -88,20 +116,23 @@ std::vector<SharedBudgets::Told> SharedBudgets::take_charges() {
         std::string address = address_text(owner.address);
         const redis::Slot slot = context_.slot_of(address);
         std::optional<AddressBudgets::Charge> charge;
+        bool is_new = false;
         if (context_.transport().is_reachable(slot)) {
-            charge = LockedStripe(context_.zone(), owner)
-                         .addresses()
-                         .take_charge(owner, table->anonymous, now, kToldInterval);
+            const LockedStripe stripe(context_.zone(), owner);
+            is_new = !stripe.addresses().was_told(owner, table->anonymous, now);
+            charge = is_new && new_left_ == 0 ? AddressBudgets::Charge{}
+                                              : stripe.addresses().take_charge(
+                                                    owner, table->anonymous, now, kToldInterval);
         }
         if (!charge) {
             pending_.splice(pending_.end(), pending_, pending_.begin());
             continue;
         }
         if (!charge->empty()) {
+            new_left_ -= is_new ? 1 : 0;
             told.push_back({slot, owner, table, std::move(address), *std::move(charge)});
         }
-        owners_.erase(owner);
-        pending_.pop_front();
+        end_front();
     }
     return told;
 }

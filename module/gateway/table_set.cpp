@@ -56,7 +56,8 @@ WindowStates TableSet::charge_address(AddressBytes address, std::int64_t cost, I
                        .addresses()
                        .charge(owner, budget_->anonymous, cost, now);
     if (budget_->anonymous_is_shared && cost > 0 &&
-        std::ranges::none_of(windows, &WindowState::exhausted)) {
+        std::ranges::none_of(windows, &WindowState::exhausted) &&
+        SharedBudgets::is_worth_telling(windows)) {
         engine_.shared_budgets().note(*budget_, owner.address);
     }
     for (std::size_t i = 0; i < windows.size(); ++i) {

@@ -118,6 +118,18 @@ std::optional<AddressBudgets::Charge> AddressBudgets::take_charge(const Owner& o
     return charge;
 }
 
+bool AddressBudgets::was_told(const Owner& owner, std::span<const Rate> rates, Instant now) const {
+    const Place place = entries_.find(owner);
+    if (!place || entries_.at(place).told_at == 0) {
+        return false;
+    }
+    const std::uint32_t told_at = entries_.at(place).told_at;
+    const Instant told = now - std::chrono::milliseconds(stored(now) - told_at);
+    const Period longest = rates.back().period;
+    return window_number(told, longest) == window_number(now, longest) ||
+           std::chrono::milliseconds(told_at - stored(now)) < kMostLag;
+}
+
 void AddressBudgets::set_totals(const Owner& owner, std::span<const Rate> rates,
                                 const Charge& charge, std::span<const std::int64_t> totals) {
     const Place place = entries_.find(owner);

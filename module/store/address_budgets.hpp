@@ -64,6 +64,8 @@ class AddressBudgets {
     /// ended are dropped. A budget that was evicted has none.
     std::optional<Charge> take_charge(const Owner& owner, std::span<const Rate> rates, Instant now,
                                       std::chrono::milliseconds pause);
+    /// Whether take_charge has returned some in the longest window that is current now.
+    bool was_told(const Owner& owner, std::span<const Rate> rates, Instant now) const;
     /// All nodes have charged these units in the windows of a charge; kNotCounted: no information.
     /// The budget has at most what is left then.
     void set_totals(const Owner& owner, std::span<const Rate> rates, const Charge& charge,

@@ -33,23 +33,79 @@ class SharedBudgetsTest : public EngineTest {
 TEST_F(SharedBudgetsTest, AreToldSoonAndThenOnceASecond) {
     Worker& worker = start();
     EXPECT_EQ(fail(worker), 401);
+    run_for(2s);
+    EXPECT_EQ(redis.budget_calls, 0) << "a single failure is not worth an entry";
+    EXPECT_EQ(fail(worker), 401);
     run_for(20ms);
-    EXPECT_EQ(total(), 1);
+    EXPECT_EQ(total(), 2) << "with those before";
     fail(worker);
     fail(worker);
     run_for(900ms);
     EXPECT_EQ(redis.budget_calls, 1);
     run_for(200ms);
-    EXPECT_EQ(total(), 3);
+    EXPECT_EQ(total(), 4);
     run_for(5s);
     EXPECT_EQ(redis.budget_calls, 2) << "nothing is left to tell";
+}
+
+TEST_F(SharedBudgetsTest, AreToldFromAnEighth) {
+    const auto told_from = [](std::int64_t requests) {
+        return SharedBudgets::told_from({requests, 60s});
+    };
+    EXPECT_EQ(told_from(1), 1);
+    EXPECT_EQ(told_from(2), 2);
+    EXPECT_EQ(told_from(16), 2);
+    EXPECT_EQ(told_from(17), 3);
+    EXPECT_EQ(told_from(1000), 125);
+    tables[0].anonymous = {{30, 60s}, {40, 3600s}};
+    tables[0].anonymous_policies = {"anonymous-minute", "anonymous-hour"};
+    Worker& worker = start();
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(fail(worker), 401);
+        run_for(61s);
+    }
+    EXPECT_EQ(redis.budget_calls, 0);
+    EXPECT_EQ(fail(worker), 401);
+    run_for(20ms);
+    EXPECT_EQ(total(), 5) << "one window is enough";
+}
+
+TEST_F(SharedBudgetsTest, AWorkerAddsFewAddressesASecond) {
+    zone_size = std::size_t{4} << 20U;
+    Worker& worker = start();
+    const auto fail_from = [&](unsigned i) {
+        for (int n = 0; n < 2; ++n) {
+            auto& request =
+                requests.emplace_back(std::make_unique<Request>(worker, RequestOptions{}));
+            request->client = {10, 0, static_cast<unsigned char>(i >> 8U),
+                               static_cast<unsigned char>(i)};
+            request->admission.start(std::nullopt);
+        }
+    };
+    const auto added = [&] { return static_cast<std::int64_t>(redis.budgets.size()); };
+    for (unsigned i = 0; i < SharedBudgets::kMostNew + 200; ++i) {
+        fail_from(i);
+    }
+    run_for(900ms);
+    EXPECT_EQ(added(), SharedBudgets::kMostNew);
+    fail_from(0);
+    run_for(1s);
+    EXPECT_EQ(redis.budgets[settings.keys.address("0a000000", tables[0].name)]["3600.count"], 4)
+        << "an address that Redis has";
+    for (unsigned i = 5000; i < 5010; ++i) {
+        fail_from(i);
+    }
+    run_for(100ms);
+    EXPECT_LE(added(), SharedBudgets::kMostNew + 2);
+    EXPECT_GE(added(), SharedBudgets::kMostNew + 1);
 }
 
 TEST_F(SharedBudgetsTest, WhatOtherNodesHaveChargedIsSpent) {
     Worker& worker = start();
     EXPECT_EQ(fail(worker), 401);
+    EXPECT_EQ(fail(worker), 401);
     run_for(20ms);
-    budget()["3600.count"] += 2;
+    budget()["3600.count"] += 1;
     EXPECT_EQ(fail(worker), 401);
     run_for(1100ms);
     EXPECT_EQ(fail(worker), 401) << "the fifth";
@@ -96,6 +152,7 @@ TEST_F(SharedBudgetsTest, ManyAddressesShareACall) {
     Worker& worker = start();
     for (unsigned char host = 0; host < 20; ++host) {
         fail(worker, host);
+        fail(worker, host);
     }
     run_for(20ms);
     EXPECT_EQ(redis.budgets.size(), 20);
@@ -106,6 +163,7 @@ TEST_F(SharedBudgetsTest, ACallOfAClusterHasOneSlot) {
     settings.is_cluster = true;
     Worker& worker = start();
     for (unsigned char host = 0; host < 20; ++host) {
+        fail(worker, host);
         fail(worker, host);
     }
     run_for(20ms);
@@ -118,11 +176,15 @@ TEST_F(SharedBudgetsTest, AMasterThatIsUnreachableDelaysNoOther) {
     zone_size = std::size_t{4} << 20U;
     Worker& worker = start();
     const auto fail_from = [&](unsigned i, unsigned char net) {
-        auto& request = requests.emplace_back(std::make_unique<Request>(worker, RequestOptions{}));
-        request->client = {net, 0, static_cast<unsigned char>(i >> 8U),
-                           static_cast<unsigned char>(i)};
-        request->admission.start(std::nullopt);
-        return address_text(client_address(request->client));
+        const std::vector<unsigned char> address{net, 0, static_cast<unsigned char>(i >> 8U),
+                                                 static_cast<unsigned char>(i)};
+        for (int n = 0; n < 2; ++n) {
+            auto& request =
+                requests.emplace_back(std::make_unique<Request>(worker, RequestOptions{}));
+            request->client = address;
+            request->admission.start(std::nullopt);
+        }
+        return address_text(client_address(address));
     };
     // More addresses than a turn looks at.
     for (unsigned i = 0; i < 2000; ++i) {
