@@ -117,7 +117,7 @@ sub holds {
         return ($owner // '') eq $id && !defined $operation;
     }
     if (my $id = $change->{revoked}) {
-        return !$master->cmd('EXISTS', 't:key:' . sha256_hex("key of $id"), "t:id:$id");
+        return !$master->cmd('HEXISTS', 't:key:' . sha256_hex("key of $id"), 'id') && !$master->cmd('EXISTS', "t:id:$id");
     }
     return !grep { !$master->cmd('EXISTS', 't:key:' . sha256_hex("key of $_")) } @{ $change->{imported} };
 }

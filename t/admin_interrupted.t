@@ -160,7 +160,7 @@ at_every_step('revoke',
     safe    => sub { my ($id) = @_; return working($id) && !listed($id) ? 'it works and is not listed' : () },
     done    => sub {
         my ($id, $old, $again) = @_;
-        my @wrong = $redis->cmd('EXISTS', 't:key:' . sha256_hex($old)) ? 'the key is left' : ();
+        my @wrong = $redis->cmd('HEXISTS', 't:key:' . sha256_hex($old), 'id') ? 'the key is left' : ();
         push @wrong, 'status ' . $again->status unless $again->status == 204;
         return (@wrong, listed($id) ? 'it is listed' : ());
     },
@@ -180,7 +180,7 @@ subtest 'a client that closes the connection' => sub {
     my $socket = IO::Socket::INET->new(PeerAddr => $gateway->nginx->address) or die;
     print $socket "DELETE /admin/keys/$id HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer operator\r\n\r\n";
     close $socket;
-    wait_until('the key to be revoked', sub { !$redis->cmd('EXISTS', 't:key:' . sha256_hex($key)) });
+    wait_until('the key to be revoked', sub { !$redis->cmd('HEXISTS', 't:key:' . sha256_hex($key), 'id') });
     pass 'does not stop an operation that has begun';
 };
 

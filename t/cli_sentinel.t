@@ -152,7 +152,7 @@ subtest 'a failover between two commands' => sub {
     succeeds($url, qw(key revoke --yes over));
     my $connection = $new->connection;
     $connection->cmd('SELECT', 2);
-    ok !$connection->cmd('EXISTS', 't:key:' . sha256_hex($key)), 'the command has changed the new master';
+    ok !$connection->cmd('HEXISTS', 't:key:' . sha256_hex($key), 'id'), 'the command has changed the new master';
 };
 
 subtest 'TLS' => sub {

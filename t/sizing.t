@@ -87,6 +87,13 @@ subtest 'memory of Redis' => sub {
         end
 END
     $redis->cmd('FLUSHALL');
+    near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a note'}, 'a note that a key was revoked');
+        for i = 1, tonumber(ARGV[1]) do
+            local digest, id = redis.sha1hex(i) .. string.sub(redis.sha1hex(-i), 1, 24), 'key_' .. string.sub(redis.sha1hex(i), 1, 12)
+            redis.call('HSET', 'petstore:key:' .. digest, 'revoked', id)
+        end
+END
+    $redis->cmd('FLUSHALL');
     $redis->cmd('ZADD', 'petstore:index', 0, 'complete name meta group scope');
     near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a group'}, 'a group');
         for i = 1, tonumber(ARGV[1]) do

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "module/management/group_index.hpp"
-#include "module/management/key_transactions.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::management {
@@ -33,6 +32,16 @@ std::vector<std::string> digests_in(const KeysOfId& keys) {
     std::vector<std::string> digests;
     std::ranges::transform(keys.keys, std::back_inserter(digests), &StoredKey::digest);
     return digests;
+}
+
+/// Why a record is refused one of whose keys Redis has as something else.
+std::string why_refused(const StoredKey& other) {
+    if (!other.revoked_of.empty()) {
+        return revoked_key(other.revoked_of).what();
+    }
+    return other.is_invalid
+               ? "Redis has something else under the name of the key: key:" + other.digest
+               : "the key already exists: its id is \"" + other.record.id + "\"";
 }
 
 /// The names in Redis that several records of a file may have, of which only the first is stored.
@@ -68,8 +77,14 @@ Task<void> BulkImport::store(std::vector<Record> records) {
         co_return;
     }
     if (!is_begun_) {
+        // A user who may not announce keys changes nothing.
+        std::vector<std::string> first = digests_in(records.front().keys);
+        co_await announce(std::move(first));
         co_await index_.begin();
         is_begun_ = true;
+    }
+    if (revoked_ == KeyTransactions::Revoked::kRevived) {
+        co_await forget_revoked(records);
     }
     std::vector<bool> created;
     if (is_atomic_) {
@@ -91,14 +106,37 @@ Task<void> BulkImport::store(std::vector<Record> records) {
     co_await examine_all(std::move(existing));
 }
 
-Task<bool> BulkImport::has_new_id(const std::vector<Record>& records) {
+Task<bool> BulkImport::has_anything_new(const std::vector<Record>& records) {
     std::vector<redis::Command> lookups;
-    lookups.reserve(records.size());
     for (const auto& record : records) {
         lookups.push_back({"EXISTS", keys_.id(record.keys.id)});
+        for (const auto& key : record.keys.keys) {
+            lookups.push_back({"EXISTS", keys_.key(key.digest)});
+        }
     }
     const auto exist = co_await run_all(database_, std::move(lookups));
     co_return std::ranges::any_of(exist, [](const auto& value) { return value.integer == 0; });
+}
+
+/// Removes the notes that keys of these records were revoked.
+Task<void> BulkImport::forget_revoked(std::span<const Record> records) {
+    std::vector<std::string> digests;
+    for (const auto& record : records) {
+        std::ranges::move(digests_in(record.keys), std::back_inserter(digests));
+    }
+    const auto found = co_await reader_.read_anything(std::move(digests));
+    Transactions forget;
+    for (const auto& key : found) {
+        if (!key.revoked_of.empty()) {
+            const auto hash = keys_.key(key.digest);
+            auto& transaction = forget.emplace_back();
+            transaction.conditions.push_back(unchanged(hash, key));
+            transaction.commands.push_back({"DEL", hash});
+        }
+    }
+    if (!forget.empty()) {
+        co_await execute(database_, std::move(forget));
+    }
 }
 
 /// Records whose id or key exists. Most of them are unchanged: the file is imported again.
@@ -239,8 +277,9 @@ Task<void> BulkImport::withdraw(const KeysOfId& keys, bool is_claimed) {
 /// refused.
 Task<void> BulkImport::examine(Record record) {
     const auto& wanted = record.keys;
-    const auto digests = co_await reader_.digests_of(wanted.id);
-    const auto own = co_await reader_.read(wanted.id, digests);
+    const auto stored = co_await reader_.snapshot(wanted.id);
+    const auto& digests = stored.digests();
+    const auto& own = stored.keys();
     const auto listed = digests_in(wanted);
     const bool is_part = std::ranges::all_of(digests, [&](const std::string& digest) {
         return std::ranges::find(listed, digest) != listed.end();
@@ -252,11 +291,11 @@ Task<void> BulkImport::examine(Record record) {
                "the id \"" + wanted.id + "\" already exists with other keys or values");
         co_return;
     }
-    const auto all = co_await reader_.read(listed);
+    const auto all = co_await reader_.read_anything(listed);
     const auto foreign =
         std::ranges::find_if(all, [&](const StoredKey& key) { return key.record.id != wanted.id; });
     if (foreign != all.end()) {
-        refuse(record.line, "the key already exists: its id is \"" + foreign->record.id + "\"");
+        refuse(record.line, why_refused(*foreign));
         co_return;
     }
     if (own.size() == wanted.keys.size()) {
@@ -280,8 +319,8 @@ Task<void> BulkImport::examine(Record record) {
             missing.push_back(creation_of(key));
         }
     }
-    const auto stored = co_await execute(database_, std::move(missing));
-    const bool is_complete = claimed && std::ranges::all_of(stored, [](const Replies& replies) {
+    const auto created = co_await execute(database_, std::move(missing));
+    const bool is_complete = claimed && std::ranges::all_of(created, [](const Replies& replies) {
                                  return replies.has_value();
                              });
     if (!is_complete) {
@@ -309,7 +348,7 @@ Transaction BulkImport::claim_of(const KeysOfId& keys,
 Transaction BulkImport::creation_of(const StoredKey& key) const {
     const auto hash = keys_.key(key.digest);
     Transaction transaction;
-    transaction.conditions.push_back({.command = {"HGETALL", hash}, .elements = {}});
+    transaction.conditions.push_back({.command = reading_of_any(hash), .elements = {}});
     // The other command removes fields, and the hash is new.
     auto write = std::move(write_stored_key(hash, key).front());
     write.insert(write.end(),

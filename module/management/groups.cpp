@@ -47,9 +47,12 @@ std::vector<redis::Command> writing_of(const std::string& name, const KeyRecord&
 
 /// The list of groups may be in another slot: it has each group that has a record, and may have
 /// more.
+redis::Command listing_of(const redis::Keys& keys, std::string group) {
+    return {"ZADD", keys.groups(), "0", std::move(group)};
+}
+
 Task<void> list_group(Database& database, const redis::Keys& keys, std::string group) {
-    redis::Command add{"ZADD", keys.groups(), "0", std::move(group)};
-    co_await run(database, std::move(add));
+    co_await run(database, listing_of(keys, std::move(group)));
 }
 
 /// Removes a group without a record from the list.
@@ -81,10 +84,16 @@ Task<void> write(Database& database, const redis::Keys& keys, KeyTransactions& t
             refuse("plan: a new group needs a plan");
         }
         check(record);
-        // This operation may be interrupted after it has stored the record.
-        co_await list_group(database, keys, group);
         auto transaction = change_of(keys, group, hash);
         transaction.commands = writing_of(name, record);
+        // This operation may be interrupted after it has stored the record.
+        redis::Command list = listing_of(keys, group);
+        if (database.may_span(name, keys.groups())) {
+            transaction.commands.push_back(std::move(list));
+        } else {
+            co_await transactions.begin(transaction.names, KeyTransactions::Audited::kYes);
+            co_await run(database, std::move(list));
+        }
         is_written =
             co_await transactions.commit(std::move(transaction), KeyTransactions::Audited::kYes);
     }

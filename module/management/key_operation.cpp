@@ -33,7 +33,7 @@ Task<std::optional<std::string>> unfinished_id(KeyReader& reader, std::string di
     co_return found.front().record.id;
 }
 
-Task<KeysOfId> KeyOperation::create(StoredKey key) {
+Task<KeysOfId> KeyOperation::create(StoredKey key, KeyTransactions::Revoked revoked) {
     const std::string digest = key.digest;
     const std::string id = key.record.id;
     for (bool claimed = false, reserved = false; !claimed; reserved = true) {
@@ -46,7 +46,7 @@ Task<KeysOfId> KeyOperation::create(StoredKey key) {
             throw OperationError(Reason::kIdExists, "the id \"" + id + "\" already exists");
         }
         if (!reserved) {
-            co_await transactions_.reserve(digest, id);
+            co_await transactions_.reserve(digest, id, revoked);
         }
         bool removed = true;
         for (const auto& other : others) {
@@ -84,6 +84,7 @@ Task<KeysOfId> KeyOperation::create(StoredKey key) {
 }
 
 Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> change) {
+    constexpr int kMostChanges = 10;
     const KeyTransactions::Change change_key = [&change](StoredKey& key) {
         const auto end = key.record.expires;
         key.operation.clear();  // the key is in use, so it counts as shown
@@ -91,33 +92,56 @@ Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> 
         keep_end(key.record, end);
         return true;
     };
-    std::string no_rotation;
-    co_await change_current(id, std::move(no_rotation), change_key);
-    co_await make_equal(std::move(id));
+    for (int changes = 0; changes < kMostChanges; ++changes) {
+        std::string no_rotation;
+        const auto changed = co_await change_current(id, std::move(no_rotation), change_key);
+        const auto current = co_await make_equal(id);
+        if (!current || current->digest == changed) {
+            co_return;
+        }
+        // A rotation has given the id another key meanwhile. It has copied the change, unless the
+        // changed key was retiring already.
+        StoredKey wanted = *current;
+        change_key(wanted);
+        if (wanted.record == current->record) {
+            co_return;
+        }
+        if (condition_) {
+            break;
+        }
+    }
+    throw concurrent_change(id);
 }
 
-/// Gives the finished keys of an id the record of the current one. Other operations may do the same
-/// with a record that was changed since: repeats until a pass finds no difference. The first pass
-/// stores all, because an interrupted operation may have stored one and not announced it.
-Task<void> KeyOperation::make_equal(std::string id) {
-    bool is_first = true;
-    for (bool differed = true; differed; is_first = false) {
-        differed = false;
-        const auto all = co_await reader_.all_keys(id);
-        for (const auto& key : all.keys) {
-            const auto& current = all.keys.front().record;
-            const bool differs = key.record != record_of_other(key.record, current);
-            const bool is_repeated = is_first && &key != &all.keys.front();
+/// Gives the finished keys of an id the record of the current one, which it returns. Other
+/// operations may do the same with a record that was changed since: repeats until a pass finds no
+/// difference. The first pass stores all, because an interrupted operation may have stored one and
+/// not announced it.
+Task<std::optional<StoredKey>> KeyOperation::make_equal(std::string id) {
+    constexpr int kMostPasses = 100;
+    for (int passes = 0; passes < kMostPasses; ++passes) {
+        bool differed = false;
+        const auto read = co_await reader_.snapshot(id);
+        const auto& keys = read.keys();
+        for (const auto& key : keys) {
+            const StoredKey& current = keys.front();
+            const bool differs = key.record != record_of_other(key.record, current.record);
+            const bool is_repeated = passes == 0 && &key != &current;
             if (!key.is_unfinished() && (differs || is_repeated)) {
                 differed = true;
                 const KeyTransactions::Change copy = [&current](StoredKey& other) {
-                    other.record = record_of_other(other.record, current);
+                    other.record = record_of_other(other.record, current.record);
                     return true;
                 };
-                co_await transactions_.change(key, copy);
+                co_await transactions_.copy(current, key, copy);
             }
         }
+        if (!differed) {
+            const bool has_key = !keys.empty() && !keys.front().pending;
+            co_return has_key ? std::optional(keys.front()) : std::nullopt;
+        }
     }
+    throw concurrent_change(id);
 }
 
 /// Throws if the version of a current key does not meet the condition, unless this operation has
@@ -134,9 +158,9 @@ void KeyOperation::require_condition(const StoredKey& key, const std::string& ro
     }
 }
 
-/// Changes the current key of an id if it meets the condition.
-Task<void> KeyOperation::change_current(std::string id, std::string rotation,
-                                        KeyTransactions::Change change) {
+/// Changes the current key of an id if it meets the condition. Returns its digest.
+Task<std::string> KeyOperation::change_current(std::string id, std::string rotation,
+                                               KeyTransactions::Change change) {
     std::string version;
     const KeyTransactions::Change change_if_met = [&](StoredKey& key) {
         require_condition(key, rotation);
@@ -144,15 +168,19 @@ Task<void> KeyOperation::change_current(std::string id, std::string rotation,
         version = version_of(key);
         return true;
     };
-    for (bool changed = false; !changed;) {
+    while (true) {
         const auto keys = co_await reader_.find(id);
         if (keys.keys.empty()) {
             throw without_keys(id);
         }
+        const StoredKey& current = keys.keys.front();
+        const bool changed = co_await transactions_.change(current, change_if_met);
         // Otherwise, another operation has ended the key meanwhile.
-        changed = co_await transactions_.change(keys.keys.front(), change_if_met);
+        if (changed) {
+            written_ = version;
+            co_return current.digest;
+        }
     }
-    written_ = version;
 }
 
 Task<std::string> KeyOperation::prefix_of(std::string id) {

@@ -51,12 +51,14 @@ class KeyOperation {
     void begin_again() { transactions_.begin_again(); }
 
     /// Stores the first key of an id. The key works, but is unfinished until confirm(). Throws
-    /// Reason::kIdExists or Reason::kKeyExists.
-    Task<KeysOfId> create(StoredKey key);
+    /// Reason::kIdExists, Reason::kKeyExists or Reason::kRevokedKey.
+    Task<KeysOfId> create(StoredKey key,
+                          KeyTransactions::Revoked revoked = KeyTransactions::Revoked::kRefused);
 
     /// Calls `change` for the current key of an id and stores the result in every finished key. A
     /// retiring key keeps its expiry time unless the new one is earlier. `change` may be called
-    /// more than once.
+    /// more than once, and for its own result. The change was in the current key when the task ends
+    /// without an error; throws Reason::kConcurrentChange if it is not clear that it was.
     Task<void> update(std::string id, std::function<void(KeyRecord&)> change);
 
     /// Stores a new key with the record of the current key of the id, and lets the current key
@@ -101,8 +103,9 @@ class KeyOperation {
     };
 
     void require_condition(const StoredKey& key, const std::string& rotation) const;
-    Task<void> change_current(std::string id, std::string rotation, KeyTransactions::Change change);
-    Task<void> make_equal(std::string id);
+    Task<std::string> change_current(std::string id, std::string rotation,
+                                     KeyTransactions::Change change);
+    Task<std::optional<StoredKey>> make_equal(std::string id);
     Task<std::set<std::string>> remove_current(std::string id);
     Task<void> remove_all(std::string id, std::set<std::string> digests);
     Task<std::vector<std::string>> remove_listed(std::string id);

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <utility>
 
 #include "module/redis/protocol/redis_time.hpp"
@@ -41,6 +40,23 @@ bool is_before(const StoredKey& a, const StoredKey& b) {
     return rank == Rank::kUnfinished ? a.created < b.created : a.created > b.created;
 }
 
+/// Whether two reads found the same of an id. The rest of a lifetime is not compared.
+bool is_same_read(const StoredKey& a, const StoredKey& b) {
+    return a.digest == b.digest && a.stored_fields == b.stored_fields &&
+           a.record.retiring == b.record.retiring;
+}
+
+/// Adds the commands that read what Redis has under the name of a key, and its lifetime. No script
+/// reads them: the user of `tollgate notify` may only read.
+void add_reading(std::vector<redis::Command>& commands, std::string name) {
+    commands.push_back(reading_of_any(name));
+    commands.push_back({"PTTL", std::move(name)});
+}
+
+/// A rotation writes an id some ten times. It is over after so many reads, unless the next one has
+/// begun again and again.
+constexpr int kMostReads = 50;
+
 }  // namespace
 
 Task<std::chrono::sys_seconds> KeyReader::now() {
@@ -75,15 +91,20 @@ Task<void> KeyReader::require_id(std::string id) {
     }
 }
 
-Task<KeysOfId> KeyReader::all_keys(std::string id) {
+Task<IdSnapshot> KeyReader::snapshot(std::string id) {
     std::vector<std::string> ids{std::move(id)};
-    auto all = co_await all_keys(std::move(ids));
+    auto all = co_await snapshots(std::move(ids));
     co_return std::move(all.front());
 }
 
+Task<KeysOfId> KeyReader::all_keys(std::string id) {
+    auto read = co_await snapshot(std::move(id));
+    co_return std::move(read).with_pending();
+}
+
 Task<KeysOfId> KeyReader::find(std::string id) {
-    auto keys = co_await all_keys(id);
-    std::erase_if(keys.keys, std::mem_fn(&StoredKey::pending));
+    auto read = co_await snapshot(id);
+    auto keys = std::move(read).without_pending();
     if (keys.keys.empty()) {
         co_await require_id(id);
     }
@@ -100,79 +121,81 @@ Task<KeyPage> KeyReader::page(std::optional<Place> after, std::size_t limit) {
 }
 
 Task<std::vector<KeysOfId>> KeyReader::keys_of(std::vector<std::string> ids) {
-    auto all = co_await all_keys(std::move(ids));
-    for (KeysOfId& one : all) {
-        std::erase_if(one.keys, std::mem_fn(&StoredKey::pending));
-    }
-    co_return all;
-}
-
-/// The keys of each id, also pending ones. If there is no key of a digest that a set lists, the key
-/// has expired, or an operation has replaced it since the set was read. Then the set has changed.
-Task<std::vector<KeysOfId>> KeyReader::all_keys(std::vector<std::string> ids) {
-    std::vector<Listed> all(ids.size());
-    std::vector<Listed*> unread;
-    unread.reserve(ids.size());
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        all[i].id = std::move(ids[i]);
-        unread.push_back(&all[i]);
-    }
-    while (!unread.empty()) {
-        unread = co_await changed_sets(std::move(unread));
-        co_await read_listed(unread);
-        std::erase_if(unread,
-                      [](const Listed* id) { return id->keys.size() == id->digests.size(); });
-    }
+    auto all = co_await snapshots(std::move(ids));
     std::vector<KeysOfId> keys;
     keys.reserve(all.size());
-    for (Listed& id : all) {
-        keys.push_back(std::move(id));
+    for (IdSnapshot& one : all) {
+        keys.push_back(std::move(one).without_pending());
     }
     co_return keys;
 }
 
-/// Reads the sets of these ids. Returns those that changed.
-Task<std::vector<KeyReader::Listed*>> KeyReader::changed_sets(std::vector<Listed*> ids) {
-    std::vector<redis::Command> commands;
-    commands.reserve(ids.size());
-    for (const Listed* id : ids) {
-        commands.push_back({"SMEMBERS", keys_.id(id->id)});
-        co_await Pause(database_);
+Task<std::vector<IdSnapshot>> KeyReader::snapshots(std::vector<std::string> ids) {
+    std::vector<IdSnapshot> all;
+    all.reserve(ids.size());
+    std::vector<IdSnapshot*> unread;
+    unread.reserve(ids.size());
+    for (auto& id : ids) {
+        all.push_back(IdSnapshot(std::move(id)));
+        unread.push_back(&all.back());
     }
-    const auto sets = co_await run_all(database_, std::move(commands));
-    std::vector<Listed*> changed;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        auto digests = sets[i].texts();
-        std::ranges::sort(digests);
-        if (digests != ids[i]->digests) {
-            ids[i]->digests = std::move(digests);
-            changed.push_back(ids[i]);
+    for (int reads = 0; !unread.empty(); ++reads) {
+        if (reads == kMostReads) {
+            throw OperationError(
+                Reason::kConcurrentChange,
+                "other operations change \"" + unread.front()->id() + "\" again and again");
+        }
+        unread = co_await read_again(std::move(unread));
+    }
+    co_return all;
+}
+
+/// Reads each id again, with the digests that it had. Returns those that are no snapshot yet: the
+/// set or one of the records is not what the read before has found.
+Task<std::vector<IdSnapshot*>> KeyReader::read_again(std::vector<IdSnapshot*> ids) {
+    const auto values = co_await read_sets_and_records(ids);
+    auto next = values.begin();
+    std::vector<IdSnapshot*> changed;
+    for (IdSnapshot* const before : ids) {
+        IdSnapshot read(before->id());
+        read.digests_ = next->texts();
+        ++next;
+        auto& keys = read.keys_.keys;
+        for (const auto& digest : before->digests_) {
+            auto key = read_stored_key(digest, next[0], next[1]);
+            next += 2;
+            // The digest may have been reserved for another id since.
+            if (key && key->is_key() && key->record.id == before->id()) {
+                keys.push_back(std::move(*key));
+            } else if (!key || !key->is_invalid) {
+                read.ended_.push_back(digest);
+            }
+        }
+        std::ranges::stable_sort(keys, is_before);
+        const bool is_confirmed = std::ranges::is_permutation(read.digests_, before->digests_) &&
+                                  std::ranges::is_permutation(read.ended_, before->ended_) &&
+                                  std::ranges::is_permutation(keys, before->keys(), is_same_read);
+        *before = std::move(read);
+        if (!is_confirmed) {
+            changed.push_back(before);
         }
         co_await Pause(database_);
     }
     co_return changed;
 }
 
-/// Reads the keys that these ids list. A digest may have been reserved for another id since.
-Task<void> KeyReader::read_listed(std::vector<Listed*> ids) {
-    std::vector<std::string> digests;
-    std::map<std::string_view, Listed*> by_name;
-    for (Listed* id : ids) {
-        id->keys.clear();
-        by_name.emplace(id->id, id);
-        std::ranges::copy(id->digests, std::back_inserter(digests));
-    }
-    auto found = co_await read_each(std::move(digests));
-    for (StoredKey& key : found) {
-        const auto id = by_name.find(key.record.id);
-        if (id != by_name.end() && std::ranges::binary_search(id->second->digests, key.digest)) {
-            id->second->keys.push_back(std::move(key));
+/// The replies for each id: its set, and for each digest that it had the record and its lifetime.
+Task<std::vector<redis::Value>> KeyReader::read_sets_and_records(std::vector<IdSnapshot*> ids) {
+    std::vector<redis::Command> commands;
+    commands.reserve(ids.size());
+    for (const IdSnapshot* const id : ids) {
+        commands.push_back({"SMEMBERS", keys_.id(id->id())});
+        for (const auto& digest : id->digests_) {
+            add_reading(commands, keys_.key(digest));
         }
         co_await Pause(database_);
     }
-    for (Listed* id : ids) {
-        std::ranges::stable_sort(id->keys, is_before);
-    }
+    co_return co_await run_all(database_, std::move(commands));
 }
 
 Task<std::vector<KeysOfId>> KeyReader::with_last_uses(std::vector<KeysOfId> ids) {
@@ -207,36 +230,28 @@ Task<std::vector<std::string>> KeyReader::digests_of(std::string id) {
 }
 
 Task<std::vector<StoredKey>> KeyReader::read(std::vector<std::string> digests) {
-    auto found = co_await read_each(std::move(digests));
+    auto found = co_await read_anything(std::move(digests));
+    std::erase_if(found, [](const StoredKey& key) { return !key.is_key(); });
     std::ranges::stable_sort(found, is_before);
     co_return found;
 }
 
-/// The keys with these digests, in their order.
-Task<std::vector<StoredKey>> KeyReader::read_each(std::vector<std::string> digests) {
-    std::vector<Transaction> records(digests.size());
-    for (std::size_t i = 0; i < digests.size(); ++i) {
-        const auto name = keys_.key(digests[i]);
-        records[i].commands = {{"HGETALL", name}, {"PTTL", name}};
+Task<std::vector<StoredKey>> KeyReader::read_anything(std::vector<std::string> digests) {
+    std::vector<redis::Command> commands;
+    commands.reserve(2 * digests.size());
+    for (const auto& digest : digests) {
+        add_reading(commands, keys_.key(digest));
         co_await Pause(database_);
     }
-    auto all = co_await execute(database_, std::move(records));
+    const auto values = co_await run_all(database_, std::move(commands));
     std::vector<StoredKey> found;
     found.reserve(digests.size());
     for (std::size_t i = 0; i < digests.size(); ++i) {
-        const auto replies = std::exchange(all[i], std::nullopt).value();
-        if (auto key = read_stored_key(digests[i], replies[0], replies[1])) {
+        if (auto key = read_stored_key(digests[i], values[2 * i], values[2 * i + 1])) {
             found.push_back(std::move(*key));
         }
         co_await Pause(database_);
     }
-    co_return found;
-}
-
-Task<std::vector<StoredKey>> KeyReader::read(std::string id, std::vector<std::string> digests) {
-    auto found = co_await read(std::move(digests));
-    // The digest may have been reserved for another id in the meantime.
-    std::erase_if(found, [&](const StoredKey& key) { return key.record.id != id; });
     co_return found;
 }
 

@@ -7,6 +7,7 @@
 
 #include "module/management/database.hpp"
 #include "module/management/id_list.hpp"
+#include "module/management/id_snapshot.hpp"
 #include "module/management/stored_key.hpp"
 #include "module/redis/protocol/schema.hpp"
 
@@ -42,7 +43,11 @@ class KeyReader {
     /// The id that has the key with this digest. Throws Reason::kUnknownId if none has it.
     Task<std::string> id_with(std::string digest);
 
-    /// The keys of one id, also pending ones. None if the id does not exist.
+    /// One id at one moment. Throws Reason::kConcurrentChange if other operations change it during
+    /// each of many reads.
+    Task<IdSnapshot> snapshot(std::string id);
+
+    /// The keys of a snapshot, also pending ones. None if the id does not exist.
     Task<KeysOfId> all_keys(std::string id);
 
     /// The keys of one id, without pending ones. Throws Reason::kUnknownId if the id does not
@@ -65,23 +70,18 @@ class KeyReader {
     /// The digests in the set of an id. Keys of some of them may have expired.
     Task<std::vector<std::string>> digests_of(std::string id);
 
-    /// The keys with these digests: current keys first, then replaced, unfinished, retiring and
-    /// pending ones. Digests without a key are skipped.
+    /// The keys with these digests, of any id: current keys first, then replaced, unfinished,
+    /// retiring and pending ones. Digests without a key are skipped.
     Task<std::vector<StoredKey>> read(std::vector<std::string> digests);
 
-    /// The same, without keys that belong to another id.
-    Task<std::vector<StoredKey>> read(std::string id, std::vector<std::string> digests);
+    /// What Redis has of each digest of which it has something, in their order: also what is
+    /// revoked or invalid.
+    Task<std::vector<StoredKey>> read_anything(std::vector<std::string> digests);
 
   private:
-    /// Keys as they are read, and the digests that the set of the id listed, sorted.
-    struct Listed : KeysOfId {
-        std::vector<std::string> digests;
-    };
-
-    Task<std::vector<KeysOfId>> all_keys(std::vector<std::string> ids);
-    Task<std::vector<StoredKey>> read_each(std::vector<std::string> digests);
-    Task<std::vector<Listed*>> changed_sets(std::vector<Listed*> ids);
-    Task<void> read_listed(std::vector<Listed*> ids);
+    Task<std::vector<IdSnapshot>> snapshots(std::vector<std::string> ids);
+    Task<std::vector<IdSnapshot*>> read_again(std::vector<IdSnapshot*> ids);
+    Task<std::vector<redis::Value>> read_sets_and_records(std::vector<IdSnapshot*> ids);
 
     Database& database_;
     const redis::Keys& keys_;

@@ -26,7 +26,8 @@ Task<std::set<std::string>> KeyOperation::remove_current(std::string id) {
             break;
         }
         const auto& digest = keys.keys.front().digest;
-        const bool is_removed = co_await transactions_.remove_if(digest, id, is_met);
+        const bool is_removed =
+            co_await transactions_.remove_if(digest, id, is_met, KeyTransactions::Ending::kRevoked);
         if (is_removed) {
             removed.insert(digest);
         }
@@ -36,7 +37,7 @@ Task<std::set<std::string>> KeyOperation::remove_current(std::string id) {
 
 Task<void> KeyOperation::remove_all(std::string id, std::set<std::string> digests) {
     for (const auto& digest : digests) {
-        co_await transactions_.remove(digest, id);
+        co_await transactions_.remove(digest, id, KeyTransactions::Ending::kRevoked);
     }
 }
 
@@ -45,7 +46,7 @@ Task<std::vector<std::string>> KeyOperation::remove_listed(std::string id) {
     auto digests = co_await reader_.digests_of(id);
     for (const auto& digest : digests) {
         if (revoked_->insert(digest).second) {
-            co_await transactions_.remove(digest, id);
+            co_await transactions_.remove(digest, id, KeyTransactions::Ending::kRevoked);
         }
     }
     co_return digests;

@@ -11,6 +11,7 @@ namespace tollgate::management {
 namespace {
 
 using namespace std::chrono_literals;
+using Ending = KeyTransactions::Ending;
 
 /// Throws if no key can succeed the current one. `keys` are those of the id.
 void require_rotatable(const std::string& id, const std::vector<StoredKey>& keys,
@@ -131,11 +132,11 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
         if (rotation.overlap == 0s) {
             keys.front() = replaced;
             for (auto key = keys.begin() + 1; key != keys.end(); ++key) {
-                co_await transactions_.remove(key->digest, id);
+                co_await transactions_.remove(key->digest, id, Ending::kRotated);
             }
         }
         if (!reserved) {
-            co_await transactions_.reserve(digest, id);
+            co_await transactions_.reserve(digest, id, KeyTransactions::Revoked::kRefused);
             reserved = true;
         }
         const bool claimed = co_await transactions_.claim(id, digest, keys, false);
@@ -175,7 +176,7 @@ Task<void> KeyOperation::end_others(Rotation rotation, std::vector<StoredKey> be
     };
     for (auto key = before.begin() + 1; key != before.end(); ++key) {
         if (!must_be_kept(*key, before.size())) {
-            co_await transactions_.remove(key->digest, rotation.id);
+            co_await transactions_.remove(key->digest, rotation.id, Ending::kRotated);
         } else if (!key->record.retiring) {
             co_await transactions_.change(*key, retire);
         }
@@ -204,14 +205,16 @@ Task<void> KeyOperation::hand_over(Rotation rotation, StoredKey current, StoredK
         if (is_kept) {
             is_ended = co_await transactions_.change(current, retire);
         } else {
-            is_ended = co_await transactions_.remove_if(current.digest, rotation.id, is_copied);
+            is_ended = co_await transactions_.remove_if(current.digest, rotation.id, is_copied,
+                                                        Ending::kRotated);
         }
         if (is_ended) {
             co_return;
         }
         std::vector<std::string> digests{current.digest};
-        const auto found = co_await reader_.read(rotation.id, std::move(digests));
-        if (found.empty() || found.front().record.retiring) {
+        const auto found = co_await reader_.read(std::move(digests));
+        if (found.empty() || found.front().record.id != rotation.id ||
+            found.front().record.retiring) {
             co_return;  // another operation has ended it
         }
         copied = found.front().record;

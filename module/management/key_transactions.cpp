@@ -66,15 +66,25 @@ Task<std::vector<StoredKey>> KeyTransactions::settled_keys(std::string id, std::
     }
 }
 
-Task<void> KeyTransactions::reserve(std::string digest, std::string id) {
+Task<void> KeyTransactions::reserve(std::string digest, std::string id, Revoked revoked) {
     const auto hash = keys_.key(digest);
     for (bool reserved = false; !reserved;) {
         const auto found = co_await find(digest);
-        if (found && !(found->pending || (found->is_unfinished() && found->record.id == id))) {
+        const bool was_revoked = found && !found->revoked_of.empty();
+        if (was_revoked && revoked == Revoked::kRefused) {
+            throw revoked_key(found->revoked_of);
+        }
+        if (found && found->is_invalid) {
+            throw OperationError(
+                Reason::kKeyExists,
+                "Redis has something else under the name of the key: remove " + hash);
+        }
+        if (found && !was_revoked &&
+            !(found->pending || (found->is_unfinished() && found->record.id == id))) {
             throw OperationError(Reason::kKeyExists,
                                  "the key already exists: its id is \"" + found->record.id + "\"");
         }
-        if (found) {
+        if (found && !was_revoked) {
             const bool is_over = co_await wait_or_time_out();
             if (!is_over) {
                 continue;
@@ -86,18 +96,21 @@ Task<void> KeyTransactions::reserve(std::string digest, std::string id) {
             {"HSET", hash, std::string(field::kId), id, std::string(field::kState),
              std::string(redis::key_state::kPending), std::string(field::kOperation), operation_},
             {"PEXPIRE", hash, kReservationTime}};
-        // A user that may not publish is refused here, before the id is claimed.
+        // A user who may not publish, or not write the audit, is refused here, before the id is
+        // claimed.
         transaction.names = {digest};
-        reserved = co_await commit(std::move(transaction), Audited::kNo);
+        reserved = co_await commit(std::move(transaction), Audited::kYes);
     }
 }
 
 Task<bool> KeyTransactions::claim(std::string id, std::string digest, std::vector<StoredKey> known,
                                   bool first) {
-    co_await announce_ended(id);
+    const auto read = co_await reader_.snapshot(id);
+    auto ended = read.ended();
+    std::erase(ended, digest);
+    co_await announce_ended(ended);
     const auto set = keys_.id(id);
-    const auto digests = co_await reader_.digests_of(id);
-    const auto keys = co_await reader_.read(id, digests);
+    const auto& keys = read.keys();
     const auto is_own = [&](const StoredKey& key) { return key.digest == digest; };
     const bool all_known = std::ranges::all_of(
         keys, [&](const StoredKey& key) { return is_own(key) || has_digest(known, key.digest); });
@@ -107,14 +120,12 @@ Task<bool> KeyTransactions::claim(std::string id, std::string digest, std::vecto
         co_return false;
     }
     Transaction transaction;
-    transaction.conditions.push_back({.command = {"SMEMBERS", set}, .elements = digests});
+    transaction.conditions.push_back({.command = {"SMEMBERS", set}, .elements = read.digests()});
     transaction.commands.push_back({"SADD", set, digest});
     redis::Command forget_uses{"HDEL", keys_.used(id)};
-    for (const auto& old : digests) {
-        if (old != digest && !has_digest(keys, old)) {
-            transaction.commands.push_back({"SREM", set, old});
-            forget_uses.push_back(old);
-        }
+    for (const auto& old : ended) {
+        transaction.commands.push_back({"SREM", set, old});
+        forget_uses.push_back(old);
     }
     if (first) {
         transaction.commands.push_back({"PEXPIRE", set, kReservationTime});
@@ -196,17 +207,36 @@ Task<bool> KeyTransactions::confirm(std::string digest, std::string id) {
 }
 
 Task<bool> KeyTransactions::change(StoredKey read, Change apply) {
+    return change_unless(std::move(read), std::move(apply), std::nullopt);
+}
+
+Task<bool> KeyTransactions::copy(StoredKey source, StoredKey read, Change apply) {
+    return change_unless(std::move(read), std::move(apply), std::move(source));
+}
+
+/// Changes a key, unless `source` is not as it was read.
+Task<bool> KeyTransactions::change_unless(StoredKey read, Change apply,
+                                          std::optional<StoredKey> source) {
     const auto& digest = read.digest;
     const auto& id = read.record.id;
     const auto hash = keys_.key(digest);
     const bool is_apart = !database_.may_span(hash, keys_.index());
     for (bool changed = false; !changed;) {
+        if (source) {
+            const auto now = co_await find(source->digest);
+            if (!now || now->stored_fields != source->stored_fields) {
+                co_return false;
+            }
+        }
         auto found = co_await find(digest);
         if (!found || found->pending || found->record.id != id ||
             found->record.retiring != read.record.retiring) {
             co_return false;
         }
         auto transaction = change_of(*found);
+        if (source && !is_apart) {
+            transaction.conditions.push_back(unchanged(keys_.key(source->digest), *source));
+        }
         if (!read.record.retiring) {
             // Its hash may be the same after it has begun to retire.
             transaction.conditions.push_back({.command = {"PTTL", hash}, .elements = {"-1"}});
@@ -216,6 +246,8 @@ Task<bool> KeyTransactions::change(StoredKey read, Change apply) {
             co_return false;
         }
         auto entries = index_change(before, *found);
+        transaction.names = {digest, id};
+        co_await begin(transaction.names, Audited::kYes);
         // The group even if it is not changed: the index may differ from the record.
         transaction.commands = index_.storing(id, found->record.group, entries.added);
         // Together with the record if that may be: a user who may not publish changes nothing.
@@ -229,7 +261,6 @@ Task<bool> KeyTransactions::change(StoredKey read, Change apply) {
             transaction.commands.push_back(
                 {"PEXPIREAT", hash, milliseconds_of(*found->record.expires)});
         }
-        transaction.names = {digest, id};
         changed = co_await commit(std::move(transaction), Audited::kYes);
         if (changed) {
             co_await index_.remove(id, std::move(entries.removed));
@@ -245,25 +276,27 @@ Task<bool> KeyTransactions::change(StoredKey read, Change apply) {
     co_return true;
 }
 
-Task<void> KeyTransactions::remove(std::string digest, std::string id) {
+Task<void> KeyTransactions::remove(std::string digest, std::string id, Ending ending) {
     Accepts any = [](const StoredKey&) { return true; };
-    co_await try_to_remove(digest, id, std::move(any), Audited::kYes);
+    co_await try_to_remove(digest, id, std::move(any), ending);
 }
 
-Task<bool> KeyTransactions::remove_if(std::string digest, std::string id, Accepts condition) {
-    const auto removal = co_await try_to_remove(digest, id, std::move(condition), Audited::kYes);
+Task<bool> KeyTransactions::remove_if(std::string digest, std::string id, Accepts condition,
+                                      Ending ending) {
+    const auto removal = co_await try_to_remove(digest, id, std::move(condition), ending);
     co_return removal == Removal::kRemoved;
 }
 
 Task<bool> KeyTransactions::remove_unfinished(std::string digest, std::string id) {
     Accepts unfinished = std::mem_fn(&StoredKey::is_unfinished);
-    const auto removal = co_await try_to_remove(digest, id, std::move(unfinished), Audited::kNo);
+    const auto removal =
+        co_await try_to_remove(digest, id, std::move(unfinished), Ending::kForgotten);
     co_return removal != Removal::kRefused;
 }
 
 Task<void> KeyTransactions::withdraw(std::string digest, std::string id) {
     Accepts own = [this](const StoredKey& key) { return is_own(key); };
-    const auto removal = co_await try_to_remove(digest, id, std::move(own), Audited::kNo);
+    const auto removal = co_await try_to_remove(digest, id, std::move(own), Ending::kForgotten);
     if (removal != Removal::kRefused) {
         redis::Command command{"SREM", keys_.id(id), digest};
         co_await run(database_, std::move(command));
@@ -282,34 +315,56 @@ Task<void> KeyTransactions::reopen(std::string digest, std::string id) {
 
 /// Removes a key of this id if `condition` is true.
 Task<KeyTransactions::Removal> KeyTransactions::try_to_remove(std::string digest, std::string id,
-                                                              Accepts condition, Audited audited) {
+                                                              Accepts condition, Ending ending) {
+    const auto hash = keys_.key(digest);
+    const auto audited = ending == Ending::kForgotten ? Audited::kNo : Audited::kYes;
     while (true) {
         const auto found = co_await find(digest);
-        if (!found) {
+        if (!found || !found->revoked_of.empty()) {
             std::vector<std::string> names{digest, id};
-            co_await announce_again(keys_.key(digest), std::move(names));
-        }
-        if (!found || found->record.id != id) {
+            co_await announce_again(hash, std::move(names));
+            if (found || ending != Ending::kRevoked) {
+                co_return Removal::kGone;
+            }
+        } else if (found->is_invalid ? ending == Ending::kForgotten : found->record.id != id) {
             co_return Removal::kGone;
-        }
-        if (!condition(*found)) {
+        } else if (found->is_key() && !condition(*found)) {
             co_return Removal::kRefused;
         }
-        auto transaction = change_of(*found);
-        transaction.commands = {{"DEL", keys_.key(digest)}};
+        auto transaction = change_of(found.value_or(StoredKey{.digest = digest}));
+        const bool was_valid = !found || !found->pending;
+        transaction.commands = ending_of(hash, id, was_valid ? ending : Ending::kForgotten);
         transaction.names = {digest, id};
         const bool removed = co_await commit(std::move(transaction), audited);
-        if (removed) {
-            auto entries = entries_of(*found);
-            co_await index_.remove(id, std::move(entries));
-            co_return Removal::kRemoved;
+        if (!removed) {
+            continue;
         }
+        if (!found) {
+            co_return Removal::kGone;
+        }
+        auto entries = entries_of(*found);
+        co_await index_.remove(id, std::move(entries));
+        co_return Removal::kRemoved;
     }
+}
+
+/// The commands that remove a key, and leave what is to remain of it.
+std::vector<redis::Command> KeyTransactions::ending_of(const std::string& hash,
+                                                       const std::string& id, Ending ending) const {
+    if (ending == Ending::kForgotten) {
+        return {{"DEL", hash}};
+    }
+    auto commands = write_revoked(hash, id);
+    if (ending == Ending::kRotated) {
+        const auto kept = std::chrono::milliseconds(redis::kRotatedKept);
+        commands.push_back({"PEXPIRE", hash, std::to_string(kept.count())});
+    }
+    return commands;
 }
 
 Task<std::optional<StoredKey>> KeyTransactions::find(std::string digest) {
     std::vector<std::string> digests{digest};
-    auto found = co_await reader_.read(std::move(digests));
+    auto found = co_await reader_.read_anything(std::move(digests));
     if (found.empty()) {
         co_return std::nullopt;
     }
@@ -319,8 +374,7 @@ Task<std::optional<StoredKey>> KeyTransactions::find(std::string digest) {
 /// A transaction that is executed if the key is as it was read.
 Transaction KeyTransactions::change_of(const StoredKey& key) const {
     Transaction transaction;
-    transaction.conditions.push_back(
-        {.command = {"HGETALL", keys_.key(key.digest)}, .elements = key.stored_fields});
+    transaction.conditions.push_back(unchanged(keys_.key(key.digest), key));
     return transaction;
 }
 
@@ -335,20 +389,17 @@ Task<bool> KeyTransactions::wait_or_time_out() {
 }
 
 Task<bool> KeyTransactions::commit(Transaction transaction, Audited audited) {
-    const bool adds_entry = audited == Audited::kYes && !is_audited_;
-    auto entry = add_to_audit(keys_, entry_);
     if (database_.may_span(key_of(transaction, keys_), keys_.changes())) {
+        const bool adds_entry = audited == Audited::kYes && !is_audited_;
         if (adds_entry) {
-            transaction.commands.push_back(std::move(entry));
+            // First: if it is refused, no command is executed.
+            transaction.commands.insert(transaction.commands.begin(), add_to_audit(keys_, entry_));
         }
         const auto replies = co_await execute(database_, std::move(transaction));
         is_audited_ = is_audited_ || (adds_entry && replies);
         co_return replies.has_value();
     }
-    if (adds_entry) {
-        co_await run(database_, std::move(entry));
-        is_audited_ = true;
-    }
+    co_await begin(transaction.names, audited);
     auto names = std::exchange(transaction.names, {});
     const auto replies = co_await execute(database_, std::move(transaction));
     if (replies && !names.empty()) {
@@ -358,6 +409,22 @@ Task<bool> KeyTransactions::commit(Transaction transaction, Audited audited) {
     co_return replies.has_value();
 }
 
+Task<void> KeyTransactions::begin(std::vector<std::string> names, Audited audited) {
+    if (database_.may_span(keys_.ids(), keys_.changes())) {
+        co_return;
+    }
+    if (audited == Audited::kYes && !is_audited_) {
+        auto entry = add_to_audit(keys_, entry_);
+        co_await run(database_, std::move(entry));
+        is_audited_ = true;
+    }
+    if (!is_announced_ && !names.empty()) {
+        Transaction announcement{.names = std::move(names)};
+        co_await execute(database_, std::move(announcement));
+        is_announced_ = true;
+    }
+}
+
 Task<void> KeyTransactions::announce_again(std::string removed, std::vector<std::string> names) {
     if (!database_.may_span(removed, keys_.changes())) {
         Transaction announcement{.names = std::move(names)};
@@ -365,15 +432,16 @@ Task<void> KeyTransactions::announce_again(std::string removed, std::vector<std:
     }
 }
 
-/// Announces the digests in the set of an id that have no key. claim() removes them from the set.
-Task<void> KeyTransactions::announce_ended(std::string id) {
-    auto digests = co_await reader_.digests_of(id);
-    const auto keys = co_await reader_.read(id, digests);
-    std::erase_if(digests, [&](const std::string& digest) { return has_digest(keys, digest); });
+/// Announces digests of an id that have no key. claim() removes them from its set.
+Task<void> KeyTransactions::announce_ended(std::vector<std::string> digests) {
     if (!digests.empty()) {
         auto removed = keys_.key(digests.front());
         co_await announce_again(std::move(removed), std::move(digests));
     }
+}
+
+OperationError revoked_key(const std::string& id) {
+    return {Reason::kRevokedKey, "the key was revoked: its id was \"" + id + "\""};
 }
 
 OperationError concurrent_change(const std::string& id) {

@@ -26,16 +26,18 @@ namespace tollgate::management {
 class KeyTransactions {
   public:
     /// `database` and `keys` must outlive the object, which must outlive its tasks. The entry is
-    /// added to `audit` with the first transaction that changes which keys are valid.
+    /// added to `audit` with the first transaction that changes what an id has, before its change.
     KeyTransactions(Database& database, const redis::Keys& keys, AuditEntry entry);
 
     /// The keys of an id, except the key with the digest `own`. Waits for unfinished keys, and
     /// removes those that are still pending after the wait.
     Task<std::vector<StoredKey>> settled_keys(std::string id, std::string own);
 
+    /// Whether a key may be stored that was revoked before.
+    enum class Revoked : bool { kRefused, kRevived };
     /// Reserves a digest for this id. Replaces the reservation of an interrupted operation. Throws
-    /// Reason::kKeyExists if the key is in use.
-    Task<void> reserve(std::string digest, std::string id);
+    /// Reason::kKeyExists if the key is in use, and Reason::kRevokedKey.
+    Task<void> reserve(std::string digest, std::string id, Revoked revoked);
 
     /// Adds a digest to the set of its id, and removes expired digests and their last uses. Returns
     /// false if the set has changed, or contains a key that is not in `known`. If `first`, the id
@@ -66,14 +68,24 @@ class KeyTransactions {
     /// begun or ceased to retire since, belongs to another id, or if `apply` returns false, which
     /// is called again if the key changes at the same time.
     Task<bool> change(StoredKey read, Change apply);
+    /// The same for a copy of something of `source`, another key of the id. Returns false, too, if
+    /// `source` is not as it was read. If the deployment does not permit to compare it in the
+    /// transaction, it is compared just before.
+    Task<bool> copy(StoredKey source, StoredKey read, Change apply);
 
+    /// What remains of a key that is removed.
+    enum class Ending : std::uint8_t {
+        kForgotten,  ///< nothing
+        kRotated,    ///< the note that the key was revoked, for redis::kRotatedKept
+        kRevoked     ///< the same for ever, even if the id lists a key that has ended before
+    };
     /// Removes a key of this id, and what the index has of it, unless another key of the id has the
-    /// same.
-    Task<void> remove(std::string digest, std::string id);
+    /// same. What is no record is removed too, unless it is to be forgotten.
+    Task<void> remove(std::string digest, std::string id, Ending ending);
     using Accepts = std::function<bool(const StoredKey&)>;
     /// The same if `condition` is true, which is called again if the key changes at the same time.
     /// Returns false if the id has no such key any more, or if `condition` is false.
-    Task<bool> remove_if(std::string digest, std::string id, Accepts condition);
+    Task<bool> remove_if(std::string digest, std::string id, Accepts condition, Ending ending);
     /// Removes a key of this id if it is unfinished. Returns false if it is finished.
     Task<bool> remove_unfinished(std::string digest, std::string id);
     /// Removes the key that this operation has reserved or activated, and its claim.
@@ -94,10 +106,16 @@ class KeyTransactions {
     enum class Audited : bool { kNo, kYes };
     /// Executes the transaction, which changes one key, and announces its names. Adds the entry to
     /// the audit before, unless that is done. If the deployment permits it, all this is one
-    /// transaction. Otherwise the names are announced after the change, and the operation must
-    /// announce them again when it is repeated after an interruption. Returns false, and changes no
-    /// key, if a condition is not met.
+    /// transaction, which begins with the entry and the names. Otherwise begin() comes first, and
+    /// the names are announced after the change: the operation must announce them again when it is
+    /// repeated after an interruption. Returns false, and changes no key, if a condition is not
+    /// met. Throws, and changes nothing, if the entry or the names are refused.
     Task<bool> commit(Transaction transaction, Audited audited);
+    /// Where an entry of the audit and a change are separate: adds the entry, and announces the
+    /// names, unless this operation has done so. If one of them is refused, the operation ends
+    /// before its first change. An operation calls it before it writes something outside of
+    /// commit().
+    Task<void> begin(std::vector<std::string> names, Audited audited);
     /// Announces names whose records do not exist any more; `removed` is the key of one in Redis.
     /// If a change and its announcement are separate, an interrupted operation may have removed the
     /// records without it.
@@ -108,9 +126,12 @@ class KeyTransactions {
 
     Task<std::optional<StoredKey>> find(std::string digest);
     Task<Removal> try_to_remove(std::string digest, std::string id, Accepts condition,
-                                Audited audited);
+                                Ending ending);
+    std::vector<redis::Command> ending_of(const std::string& hash, const std::string& id,
+                                          Ending ending) const;
+    Task<bool> change_unless(StoredKey read, Change apply, std::optional<StoredKey> source);
     Task<bool> wait_or_time_out();
-    Task<void> announce_ended(std::string id);
+    Task<void> announce_ended(std::vector<std::string> digests);
     Transaction change_of(const StoredKey& key) const;
 
     Database& database_;
@@ -119,9 +140,13 @@ class KeyTransactions {
     KeyIndex index_;
     AuditEntry entry_;
     bool is_audited_ = false;
-    std::string operation_;  ///< the name of this operation
-    int waits_ = 0;          ///< for other operations
+    bool is_announced_ = false;  ///< names, before a change that is separate
+    std::string operation_;      ///< the name of this operation
+    int waits_ = 0;              ///< for other operations
 };
+
+/// The error for a key that must not become valid again. It was revoked as one of this id.
+OperationError revoked_key(const std::string& id);
 
 /// The error for an id that another operation has changed at the same time.
 OperationError concurrent_change(const std::string& id);

@@ -13,6 +13,7 @@ enum class Reason : std::uint8_t {
     kUnknownGroup,      ///< the group has no record
     kIdExists,          ///< the id has a key already
     kKeyExists,         ///< the key belongs to another id already
+    kRevokedKey,        ///< the key was revoked, and must not become valid again
     kNoKey,             ///< the id has no key left
     kTwoKeys,           ///< the overlap of an earlier rotation has not ended
     kExpired,           ///< the key has expired

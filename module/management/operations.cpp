@@ -86,7 +86,7 @@ Task<void> KeyMaking::make_once() {
                       .created = first->created,
                       .request = first->request,
                       .hint = traits_.hint};
-        keys_ = co_await operation_.create(std::move(key));
+        keys_ = co_await operation_.create(std::move(key), first->revoked);
         co_return;
     }
     const auto& successor = std::get<Successor>(how_);

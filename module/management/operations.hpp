@@ -37,6 +37,7 @@ struct FirstKey {
     KeyChanges values;  ///< of the record, for the audit
     bool is_imported = false;
     std::string request{};  ///< see StoredKey::request
+    KeyTransactions::Revoked revoked = KeyTransactions::Revoked::kRefused;
 };
 
 /// The overlap of a rotation that does not name one, as parse_duration() reads it.

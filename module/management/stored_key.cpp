@@ -45,10 +45,18 @@ std::string_view state_of(const KeysOfId& keys, std::chrono::sys_seconds now) {
 
 std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::Value& hash,
                                          const redis::Value& lifetime) {
+    if (hash.kind == redis::Value::Kind::kInteger) {
+        return StoredKey{.digest = std::string(digest), .is_invalid = true};
+    }
     if (hash.elements.empty()) {
         return std::nullopt;
     }
     auto fields = hash.fields();
+    if (fields[field::kId].empty() && !fields[field::kRevoked].empty()) {
+        return StoredKey{.digest = std::string(digest),
+                         .revoked_of = std::string(fields[field::kRevoked]),
+                         .stored_fields = hash.texts()};
+    }
     const auto stored_state = fields[field::kState];
     // An invalid time is 1970, as in the record.
     StoredKey key{
@@ -57,6 +65,7 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
             redis::parse_unix_time(fields[field::kCreated]).value_or(std::chrono::sys_seconds{}),
         .pending = stored_state == state::kPending,
         .replaced = stored_state == state::kReplaced,
+        .is_invalid = fields[field::kId].empty(),
         .stored_fields = hash.texts()};
     if (key.replaced) {
         fields[field::kState] = fields[field::kSuccessorState];
@@ -70,6 +79,17 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
         key.*text = fields[name];
     }
     return key;
+}
+
+Condition unchanged(std::string hash, const StoredKey& read) {
+    if (read.is_invalid && read.stored_fields.empty()) {
+        return {.command = reading_of_any(std::move(hash)), .elements = {"-1"}};
+    }
+    return {.command = {"HGETALL", std::move(hash)}, .elements = read.stored_fields};
+}
+
+std::vector<redis::Command> write_revoked(const std::string& hash, std::string id) {
+    return {{"DEL", hash}, {"HSET", hash, std::string(field::kRevoked), std::move(id)}};
 }
 
 std::vector<redis::Command> write_stored_key(const std::string& hash, const StoredKey& key) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "module/key/key_record.hpp"
+#include "module/management/transaction.hpp"
 #include "module/redis/protocol/command.hpp"
 #include "module/redis/protocol/value.hpp"
 
@@ -29,6 +30,12 @@ struct StoredKey {
     std::string rotation{};
     bool pending = false;   ///< reserved: gateways reject the key, and Redis removes it
     bool replaced = false;  ///< ended by a rotation without overlap; kept until the successor works
+    /// What Redis has under the name of the key is no record: it has another type, or no id.
+    /// Gateways reject the key, and an operation can only remove it.
+    bool is_invalid = false;
+    /// The id that had the key when it was revoked, see record_field::kRevoked. There is nothing
+    /// else then. Empty for all others.
+    std::string revoked_of{};
     /// The minute of the last use: see KeyReader::with_last_uses(). Empty: none, or not read.
     std::optional<std::chrono::sys_seconds> used{};
     /// The fields of the hash as they were read, for a condition of a transaction.
@@ -36,6 +43,9 @@ struct StoredKey {
     std::string hint{};  ///< the last characters of the key: see key_hint(); empty: not known
     std::string
         issued{};  ///< when the first key of the id was stored, as Redis has it; empty: this
+
+    /// Whether this is a key of an id: neither revoked nor invalid.
+    bool is_key() const { return revoked_of.empty() && !is_invalid; }
 
     /// When the id was issued.
     std::chrono::sys_seconds issue_time() const;
@@ -60,9 +70,15 @@ inline constexpr std::array<std::string_view, 5> kStates{"active", "disabled", "
 /// `none` if there is no key.
 std::string_view state_of(const KeysOfId& keys, std::chrono::sys_seconds now);
 
-/// Parses the replies to HGETALL and PTTL of a key's hash. Empty if the hash does not exist.
+/// Parses the replies to reading_of_any() and PTTL of a key's hash. Empty if there is nothing.
 std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::Value& hash,
                                          const redis::Value& lifetime);
+
+/// A condition that is met as long as Redis has what was read: see StoredKey::stored_fields.
+Condition unchanged(std::string hash, const StoredKey& read);
+
+/// The commands that replace a key by a note that it was revoked as one of this id, for ever.
+std::vector<redis::Command> write_revoked(const std::string& hash, std::string id);
 
 /// The commands that write a key into its hash. They remove fields that are empty, and keep the
 /// time of creation and the lifetime.

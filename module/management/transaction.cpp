@@ -38,8 +38,14 @@ std::vector<std::string> keys_of(const Transaction& transaction) {
     return all;
 }
 
+constexpr std::string_view kOfAnyType = "ANY";
+
+bool is_of_any_type(const redis::Command& command) {
+    return command.size() > 2 && command.front() == kReadHash && command.back() == kOfAnyType;
+}
+
 bool is_of_small_hash(const redis::Command& command) {
-    return command.size() > 2 && command.front() == kReadHash;
+    return command.size() > 2 && command.front() == kReadHash && !is_of_any_type(command);
 }
 
 }  // namespace
@@ -51,6 +57,22 @@ bool Transaction::is_plain() const {
 
 redis::Command reading_of_small_hash(std::string key, std::size_t most) {
     return {std::string(kReadHash), std::move(key), std::to_string(most)};
+}
+
+redis::Command reading_of_any(std::string key) {
+    return {std::string(kReadHash), std::move(key), std::string(kOfAnyType)};
+}
+
+redis::Command plain_command(const redis::Command& command) {
+    return is_of_any_type(command) ? redis::Command{command[0], command[1]} : command;
+}
+
+redis::Value plain_reply(const redis::Command& command, redis::Value reply) {
+    if (is_of_any_type(command) && reply.is_error() && reply.text.starts_with("WRONGTYPE")) {
+        reply = redis::Value{
+            .kind = redis::Value::Kind::kInteger, .integer = -1, .text = {}, .elements = {}};
+    }
+    return reply;
 }
 
 std::string key_of(const Transaction& transaction, const redis::Keys& keys) {

@@ -34,6 +34,16 @@ struct Transaction {
 /// Reads a hash, unless it has more fields than `most`: then the reply is their number.
 redis::Command reading_of_small_hash(std::string key, std::size_t most);
 
+/// Reads a hash. If the key is of another type, the reply is the number -1, which an operation can
+/// tell from an error, and require in a condition. Only the script knows the command: who sends it
+/// otherwise sends plain_command() and takes plain_reply() of the reply.
+redis::Command reading_of_any(std::string key);
+
+/// The command that Redis knows for a command of a plain transaction.
+redis::Command plain_command(const redis::Command& command);
+/// The reply to a command of a plain transaction, from that to its plain_command().
+redis::Value plain_reply(const redis::Command& command, redis::Value reply);
+
 /// The replies to the commands of a transaction. Empty if a condition was not met.
 using Replies = std::optional<std::vector<redis::Value>>;
 

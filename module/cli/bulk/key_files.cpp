@@ -86,15 +86,18 @@ class Lines {
 /// Reads a file of records and imports them in batches.
 class FileImport {
   public:
+    using Revoked = management::KeyTransactions::Revoked;
     /// All but `name` must outlive the object.
     FileImport(management::Database& database, const redis::Keys& keys,
-               const std::function<void(const KeyRecord&)>& check, std::string name)
+               const std::function<void(const KeyRecord&)>& check, std::string name,
+               Revoked revoked)
         : database_(database),
           keys_(keys),
           check_(check),
           name_(std::move(name)),
           refuse_([this](std::size_t line, const std::string& why) { print_refusal(line, why); }),
-          import_(database, keys, refuse_) {}
+          revoked_(revoked),
+          import_(database, keys, refuse_, revoked) {}
 
     management::Durability durability() const { return durability_; }
 
@@ -159,7 +162,7 @@ class FileImport {
         const bool has_begun = again && is_audited_ && !is_begin_confirmed_;
         bool begins = has_begun;
         if (!is_audited_) {
-            begins = co_await import_.has_new_id(batch_);
+            begins = co_await import_.has_anything_new(batch_);
         }
         if (begins) {
             std::string detail = "begins";
@@ -185,7 +188,7 @@ class FileImport {
         std::ranges::copy_if(unconfirmed_, std::back_inserter(records), [this](const auto& record) {
             return !refused_.contains(record.line);
         });
-        management::BulkImport again(database_, keys_, refuse_);
+        management::BulkImport again(database_, keys_, refuse_, revoked_);
         for (std::size_t begin = 0; begin < records.size();
              begin += management::BulkImport::kBatch) {
             const auto end = std::min(begin + management::BulkImport::kBatch, records.size());
@@ -222,6 +225,7 @@ class FileImport {
     const std::function<void(const KeyRecord&)>& check_;
     std::string name_;
     management::BulkImport::Refuse refuse_;
+    Revoked revoked_;
     management::BulkImport import_;
     Records batch_;
     Records unconfirmed_;            ///< stored since a replica confirmed
@@ -252,7 +256,9 @@ void import_files(RedisSession& session, const CommandLine& line) {
     require_readable(line.files);
     management::ImportCounts all;
     for (const auto& file : line.files) {
-        FileImport import(session, session.keys(), check, file);
+        FileImport import(
+            session, session.keys(), check, file,
+            line.force ? FileImport::Revoked::kRevived : FileImport::Revoked::kRefused);
         const auto counts = import.run();
         warn_unless_kept("the import", import.durability());
         all.imported += counts.imported;

@@ -93,10 +93,16 @@ CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::stri
     return add_redis_command(app, name, description, line, action, true);
 }
 
-void add_force_option(CLI::App& command, CommandLine& line) {
-    command.add_flag("--force", line.force,
-                     "Accept a prefix that no gateway uses, a plan that no plan table has, and a "
-                     "`custom` plan without limits");
+CLI::Option* add_force_option(CLI::App& command, CommandLine& line) {
+    return command.add_flag(
+        "--force", line.force,
+        "Accept a prefix that no gateway uses, a plan that no plan table has, and "
+        "a `custom` plan without limits");
+}
+
+void add_import_force_option(CLI::App& command, CommandLine& line) {
+    auto* const option = add_force_option(command, line);
+    option->description(option->get_description() + "; accept a key that was revoked");
 }
 
 CLI::Option* add_field_option(CLI::App& command, const redis::RecordField& field,

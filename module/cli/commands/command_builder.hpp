@@ -51,7 +51,9 @@ CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::stri
                          CommandLine& line, RedisAction action);
 
 /// Defines the option of commands that check the plans of records.
-void add_force_option(CLI::App& command, CommandLine& line);
+CLI::Option* add_force_option(CLI::App& command, CommandLine& line);
+/// The same for an import, which may store a key that was revoked.
+void add_import_force_option(CLI::App& command, CommandLine& line);
 
 /// Defines the option of a field of a record.
 CLI::Option* add_field_option(CLI::App& command, const redis::RecordField& field,

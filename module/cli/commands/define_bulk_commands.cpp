@@ -26,7 +26,7 @@ void define_import(CLI::App& app, CommandLine& line) {
     CLI::App& import = add_redis_command(
         app, "import", "Import ids and their keys from files of JSON lines", line, import_files);
     import.add_option("FILE", line.files, "File of JSON lines; - is standard input")->required();
-    add_force_option(import, line);
+    add_import_force_option(import, line);
     add_note(import, kImportFilesNote);
 }
 

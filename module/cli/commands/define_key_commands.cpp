@@ -36,7 +36,11 @@ void add_key_options(CLI::App& command, CommandLine& line, bool is_new) {
         }
         add_field_option(command, field, line)->required(is_new && field.is_required);
     }
-    add_force_option(command, line);
+    if (command.get_name() == "import") {
+        add_import_force_option(command, line);
+    } else {
+        add_force_option(command, line);
+    }
     if (is_new) {
         add_optional(command, "--id", line.new_id, "Id of the key; without it an id is generated");
     }

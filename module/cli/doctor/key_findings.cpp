@@ -52,7 +52,8 @@ std::vector<Record> read_records(RedisSession& session, const std::vector<std::s
         commands.push_back({"HMGET", key, std::string(redis::record_field::kId),
                             std::string(redis::record_field::kState)});
     }
-    const auto replies = session.run_all(commands);
+    // What is no hash is no valid key.
+    const auto replies = session.answers_to(commands);
     const std::size_t begin = session.keys().key("").size();
     std::vector<Record> records;
     for (std::size_t i = 0; i < replies.size(); ++i) {

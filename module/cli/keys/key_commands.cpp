@@ -166,6 +166,9 @@ void import_key(RedisSession& session, const CommandLine& line) {
         id = complete(management::unfinished_id(reader, traits.digest)).value_or(id);
     }
     key.first.is_imported = true;
+    if (line.force) {
+        key.first.revoked = management::KeyTransactions::Revoked::kRevived;
+    }
     management::KeyMaking making(caller_of(session), key.first);
     complete(making.make([&](const std::string& /*prefix*/) { return traits; }));
     const auto made = making.keys();

@@ -31,6 +31,8 @@ Meaning meaning_of(Reason reason) {
                     ": issue or import one with this --id, or revoke the id"};
         case Reason::kIdExists:
             return {.advice = ": use another --id"};
+        case Reason::kRevokedKey:
+            return {.advice = ": see --force"};
         case Reason::kTwoKeys:
             return {.advice =
                         ": rotate it after that time, or end both keys now with --overlap 0s"};

@@ -173,8 +173,6 @@ std::vector<std::vector<redis::Value>> RedisSession::call(
     return values;
 }
 
-/// Sends all commands, one pipeline for each master, and returns the replies in their order. An
-/// error is a reply.
 std::vector<redis::Value> RedisSession::answers_to(std::span<const redis::Command> commands) {
     const auto keys = keys_of(commands);
     std::vector<Route> routes;
@@ -348,9 +346,13 @@ std::vector<management::Replies> RedisSession::execute_all(
         std::vector<redis::Command> commands;
         commands.reserve(transactions.size());
         for (const auto& transaction : transactions) {
-            commands.push_back(transaction.commands.front());
+            commands.push_back(management::plain_command(transaction.commands.front()));
         }
-        for (auto& value : run_all(commands)) {
+        auto answers = answers_to(commands);
+        for (std::size_t i = 0; i < answers.size(); ++i) {
+            auto value =
+                management::plain_reply(transactions[i].commands.front(), std::move(answers[i]));
+            require_success(value);
             replies.emplace_back().emplace().push_back(std::move(value));
         }
         return replies;

@@ -57,6 +57,8 @@ class RedisSession final : public management::Database {
     /// Sends all commands and waits for all replies: one pipeline for each master. The replies are
     /// in the order of the commands. A command without a key goes to the master of the first key.
     std::vector<redis::Value> run_all(std::span<const redis::Command> commands);
+    /// The same. A reply that is an error, such as WRONGTYPE, is one of them.
+    std::vector<redis::Value> answers_to(std::span<const redis::Command> commands);
 
     /// The number of keys of all masters. Empty if the user may not run DBSIZE.
     std::optional<std::int64_t> key_count();
@@ -96,7 +98,6 @@ class RedisSession final : public management::Database {
     std::vector<std::vector<redis::Value>> call(std::span<const management::ScriptCall> calls);
     void note_use(const Route& route, std::optional<std::string_view> key);
     management::Durability await_replicas() const;
-    std::vector<redis::Value> answers_to(std::span<const redis::Command> commands);
 
     std::unique_ptr<Masters> masters_;
     std::string prefix_;

@@ -38,6 +38,7 @@ constexpr std::array kErrorKinds{
     ErrorKind{Reason::kUnknownGroup, 404, "unknown_id"},
     ErrorKind{Reason::kIdExists, 409, "id_exists"},
     ErrorKind{Reason::kKeyExists, 409, "key_exists"},
+    ErrorKind{Reason::kRevokedKey, 409, "revoked_key"},
     ErrorKind{Reason::kNoKey, 409, "no_key"},
     ErrorKind{Reason::kTwoKeys, 409, "two_keys"},
     ErrorKind{Reason::kExpired, 409, "key_expired"},

@@ -14,11 +14,12 @@ namespace tollgate::redis {
 namespace {
 
 constexpr std::string_view kLookupText = R"lua(
--- Reads a key's record, KEYS[1]. Returns the token ARGV[1], the fields, the first of which is the id, and the lifetime.
+-- Reads a key's record, KEYS[1]. Returns the token ARGV[1], the fields, the first of which is the id, and the
+-- lifetime; or the token and WRONGTYPE if there is something else under this name.
 
 local values = redis.pcall('HMGET', KEYS[1], $fields)
 if values.err then
-    return values
+    return values.err:find('WRONGTYPE', 1, true) and {ARGV[1], 'WRONGTYPE'} or values
 end
 -- Only a key that is retiring has a lifetime.
 local lifetime = redis.call('PTTL', KEYS[1])
@@ -54,6 +55,9 @@ Lookup read_lookup(ReplyValues values) {
     const auto is_field = [](const redisReply* value) {
         return value->type == REDIS_REPLY_STRING || value->type == REDIS_REPLY_NIL;
     };
+    if (values.size() == 1 && text_of(*values.front()) == "WRONGTYPE") {
+        return {Lookup::Outcome::kMalformed, {}};
+    }
     const auto fields = record_fields();
     if (values.size() != fields.size() + 1 || values.back()->type != REDIS_REPLY_INTEGER ||
         !std::ranges::all_of(values.first(fields.size()), is_field)) {

@@ -199,6 +199,8 @@ class Keys {
 
 /// How long a revoked id is listed: longer than the longest history, whose days may be billed.
 inline constexpr std::chrono::seconds kRevokedKept = std::chrono::hours(24) * 3662;
+/// How long a key is remembered that a rotation without overlap has ended: programs rotate often.
+inline constexpr std::chrono::seconds kRotatedKept = std::chrono::hours(24) * 366;
 /// How long the hash `used:{ID}` is kept after the day of the last use of a key: ids that are not
 /// used any more must not stay for ever.
 inline constexpr std::chrono::seconds kUseLifetime = std::chrono::hours(24) * 366;
@@ -232,6 +234,10 @@ inline constexpr std::string_view kRequest = "request";
 /// The last rotation that changed the key before its successor existed: one without overlap, or
 /// under a condition.
 inline constexpr std::string_view kRotation = "rotation";
+/// The id whose key was revoked. Then it is the only field, so that gateways find no record, and no
+/// operation stores the key again. It stays for ever, or, if a rotation without overlap has ended
+/// the key, for kRotatedKept.
+inline constexpr std::string_view kRevoked = "revoked";
 /// The state of the key that replaces this one.
 inline constexpr std::string_view kSuccessorState = "successor_state";
 }  // namespace record_field

@@ -29,6 +29,7 @@ class MemoryDatabase final : public Database {
         std::map<std::string, std::set<std::string>> sets{};
         std::map<std::string, std::map<std::string, std::string>> scores{};
         std::set<std::string> expiring{};
+        std::set<std::string> of_other_types{};  ///< what is no hash where a hash is expected
 
         bool operator==(const Data&) const = default;
     };
@@ -48,6 +49,9 @@ class MemoryDatabase final : public Database {
     bool is_cluster = false;
     /// The names that were announced.
     std::set<std::string> announced{};
+
+    /// Commands that the user may not execute. PUBLISH: names cannot be announced.
+    std::set<std::string> forbidden{};
 
     /// What was published, in this order.
     std::vector<std::string> published{};
@@ -69,12 +73,15 @@ class MemoryDatabase final : public Database {
         const bool is_answered = !calls_left || --*calls_left >= 0;
         std::vector<Replies> replies;
         replies.reserve(transactions.size());
+        bool is_refused = false;
         for (const Transaction& transaction : transactions) {
             if (is_answered || (loses_reply && *calls_left == -1)) {
-                replies.push_back(replies_to(transaction));
+                replies.push_back(replies_to(transaction, is_refused));
             }
         }
-        if (is_answered) {
+        if (is_refused) {
+            done(std::make_exception_ptr(OperationError(Reason::kUnavailable, "NOPERM")));
+        } else if (is_answered) {
             done(std::move(replies));
         } else {
             done(std::make_exception_ptr(
@@ -102,7 +109,8 @@ class MemoryDatabase final : public Database {
         }
     }
 
-    Replies replies_to(const Transaction& transaction) {
+    /// `is_refused` is set if a command is forbidden. If it is the first one, none is executed.
+    Replies replies_to(const Transaction& transaction, bool& is_refused) {
         if (!transaction.conditions.empty() && before_change) {
             std::exchange(before_change, nullptr)();
         }
@@ -115,10 +123,21 @@ class MemoryDatabase final : public Database {
                 return std::nullopt;
             }
         }
+        if (!transaction.names.empty() && forbidden.contains("PUBLISH")) {
+            is_refused = true;
+            return std::nullopt;
+        }
         std::vector<redis::Value> values;
         values.reserve(transaction.commands.size());
         for (const auto& command : transaction.commands) {
-            values.push_back(reply_to(command));
+            if (!forbidden.contains(command.front())) {
+                values.push_back(reply_to(command));
+                continue;
+            }
+            is_refused = true;
+            if (values.empty()) {
+                return std::nullopt;
+            }
         }
         announced.insert(transaction.names.begin(), transaction.names.end());
         return values;
@@ -131,6 +150,9 @@ class MemoryDatabase final : public Database {
         }
         const auto& key = command[1];
         if (name.front() == 'H') {
+            if (data.of_other_types.contains(key)) {
+                return value_of(-1);
+            }
             return reply_of(reply_of_hash, command, data.hashes);
         }
         if (name.front() == 'S') {
@@ -141,11 +163,12 @@ class MemoryDatabase final : public Database {
         }
         if (name == "DEL") {
             data.hashes.erase(key);
+            data.of_other_types.erase(key);
             data.sets.erase(key);
             data.expiring.erase(key);
         } else if (name == "EXISTS") {
-            const bool exists =
-                data.hashes.contains(key) || data.sets.contains(key) || data.scores.contains(key);
+            const bool exists = data.hashes.contains(key) || data.sets.contains(key) ||
+                                data.scores.contains(key) || data.of_other_types.contains(key);
             return value_of(exists ? 1 : 0);
         } else if (name == "PTTL") {
             return value_of(data.expiring.contains(key) ? 1000 : -1);

@@ -55,9 +55,11 @@ TEST_F(AcquireScript, TheLookUpFetchesARecord) {
     EXPECT_EQ(read_lookup(elements_of(*reply).subspan(1)).outcome, Lookup::Outcome::kUnknown);
     redis_->run({"SET", "t:key:x", "text"});
     reply = lookup();
-    const auto refusal = read_refusal(elements_of(*reply).subspan(1));
-    ASSERT_TRUE(refusal);
-    EXPECT_TRUE(refusal->starts_with("WRONGTYPE"));
+    EXPECT_EQ(read_lookup(elements_of(*reply).subspan(1)).outcome, Lookup::Outcome::kMalformed);
+    redis_->run({"DEL", "t:key:x"});
+    redis_->run({"HSET", "t:key:x", "revoked", "k1"});
+    reply = lookup();
+    EXPECT_EQ(read_lookup(elements_of(*reply).subspan(1)).outcome, Lookup::Outcome::kUnknown);
 }
 
 }  // namespace

@@ -7,12 +7,13 @@
 --            elements that its reply must have, and these elements. A number is one element
 --       ...  the number of names to announce. If it is not 0: the sorted set of changes, the channel, the time in ms that
 --            changes are kept, and the names
---       ...  the number of commands; per command: the number of its words, and its words. HGETALL may have a number as its
---            last word: if the hash has more fields, the reply is how many
+--       ...  the number of commands; per command: the number of its words, and its words. HGETALL may have another
+--            last word, in conditions too: a number, and if the hash has more fields, the reply is how many; or ANY,
+--            and if the key is no hash, the reply is -1
 --
--- Returns  the token; 1 or, if a condition is not met, 0; and the reply to each command. If the channel may not be used, or
---          the first command fails, returns the error, and nothing is executed. A later error is one of the replies: the
---          commands after it are executed, as after MULTI.
+-- Returns  the token; 1 or, if a condition is not met, 0; and the reply to each command. If a name cannot be announced,
+--          or the first command fails, returns the error: no command is executed. A later error is one of the replies:
+--          the commands after it are executed, as after MULTI.
 
 local position = 1
 
@@ -23,9 +24,23 @@ local function list()
     return first, position
 end
 
+-- Executes a command.
+local function execute(...)
+    local command, key, most = ...
+    if command ~= 'HGETALL' or not most then
+        return redis.pcall(...)
+    end
+    if most == 'ANY' then
+        local hash = redis.pcall(command, key)
+        return hash.err and hash.err:find('WRONGTYPE', 1, true) and -1 or hash
+    end
+    local fields = redis.pcall('HLEN', key)
+    return type(fields) == 'number' and fields <= most + 0 and redis.pcall('HGETALL', key) or fields
+end
+
 position = 2
 for _ = 1, ARGV[2] do
-    local values = redis.pcall(unpack(ARGV, list()))
+    local values = execute(unpack(ARGV, list()))
     local first, last = list()
     if type(values) == 'number' then
         values = {tostring(values)}
@@ -49,17 +64,7 @@ local function error_of(...)
     return type(value) == 'table' and value.err and value
 end
 
--- Executes a command.
-local function execute(...)
-    local command, key, most = ...
-    if command ~= 'HGETALL' or not most then
-        return redis.pcall(...)
-    end
-    local fields = redis.pcall('HLEN', key)
-    return type(fields) == 'number' and fields <= most + 0 and redis.pcall('HGETALL', key) or fields
-end
-
--- Subscribers act when the script has ended. A user without the channel must not have changed anything.
+-- Subscribers act when the script has ended. A user who may not announce a change must not have changed anything.
 position = position + 1
 local names = ARGV[position] + 0
 local changes, events, kept
@@ -73,6 +78,15 @@ if names > 0 then
             return failure
         end
     end
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    local failure = error_of('ZREMRANGEBYSCORE', changes, '-inf', now - kept)
+    for i = first_name, last_name do
+        failure = failure or error_of('ZADD', changes, now, ARGV[i])
+    end
+    if failure then
+        return failure
+    end
     position = last_name
 end
 
@@ -85,17 +99,5 @@ for _ = 1, ARGV[position] do
     reply[#reply + 1] = value
 end
 
-if names > 0 then
-    local time = redis.call('TIME')
-    local now = time[1] * 1000 + math.floor(time[2] / 1000)
-    local failure = error_of('ZREMRANGEBYSCORE', changes, '-inf', now - kept)
-    for i = first_name, last_name do
-        failure = failure or error_of('ZADD', changes, now, ARGV[i])
-    end
-    if failure and #reply == 2 then
-        return failure
-    end
-    reply[#reply + 1] = failure or nil
-end
 return reply
 --)lua"_lua
