@@ -209,11 +209,10 @@ void warn_of_costs(ngx_conf_t* cf) {
 
 void warn_of_bans_without_strikes(ngx_conf_t* cf) {
     for (const auto& set : MainConf::of(cf).sets) {
-        const bool has_strikes =
-            !set->ban || set->ban->all_strike ||
-            std::ranges::any_of(set->tables, [](const PlanTable* table) {
-                return !table->by_group && !table->counts_values();
-            });
+        const bool has_strikes = !set->ban || set->ban->all_strike ||
+                                 std::ranges::any_of(set->tables, [](const PlanTable* table) {
+                                     return !table->by_group && !table->counts_values();
+                                 });
         if (!has_strikes) {
             log_conf_warning(cf, set->position,
                              "the \"ban\" of tollgate_plans never begins here: no table is "

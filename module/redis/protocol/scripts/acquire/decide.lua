@@ -67,7 +67,8 @@ if not failure then
                 recall, leased = recall or rare('recall'), leased or {}
                 local n = #leased
                 leased[n + 1], leased[n + 2], leased[n + 3] = nth, t, leased_at
-                leased[n + 4] = recall(KEYS[key + t], leased_at, tonumber(values[4]) or 0, now, at, reply, windows_at, needed)
+                local recalled = tonumber(values[4]) or 0
+                leased[n + 4] = recall(KEYS[key + t], leased_at, recalled, now, at, reply, windows_at, needed)
             end
             at, windows_at = at + 2 + windows * (2 + width), windows_at + windows * width
         end
