@@ -181,7 +181,7 @@ void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acqui
 
 void apply_late_reply(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
                       const Acquired& acquired) {
-    acknowledge(states, quotas, acquire);
+    acknowledge(states, quotas, acquire, acquired.windows);
     const std::int64_t units = acquired.granted * acquire.demand.cost + acquired.lease;
     std::span<const WindowCount> counts = acquired.windows;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
