@@ -98,6 +98,18 @@ TEST_F(AcquireScriptBans, OnlyRefusalsOfTablesByIdAreStrikes) {
     EXPECT_EQ(decide(batch).strikes, 2) << "both tables refuse it";
 }
 
+TEST_F(AcquireScriptBans, ARefusedCostOfZeroThatIsSettledIsAStrike) {
+    Acquire batch = acquire();
+    batch.count = 2;
+    EXPECT_EQ(decide(batch).granted, 2);
+    batch.count = 1;
+    batch.demand.cost = 0;
+    batch.demand.settles = true;
+    const auto acquired = decide(batch);
+    EXPECT_EQ(acquired.granted, 0);
+    EXPECT_EQ(acquired.strikes, 1);
+}
+
 TEST_F(AcquireScriptBans, PendingStrikesGoFirst) {
     Acquire batch = acquire();
     batch.count = 4;

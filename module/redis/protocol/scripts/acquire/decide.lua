@@ -91,7 +91,8 @@ if ban then
             pending, age = ARGV[own + 1]:match('(%d+):(%d+)')
         end
         strike = strike or rare('strike')
-        limited, failure = strike(ban, terms, now, pending + 0, age + 0, count - granted, left_to_strike - taken < cost)
+        limited, failure = strike(ban, terms, now, pending + 0, age + 0, count - granted,
+                                  left_to_strike - taken < needed)
         if digests and ban.stands and not failure then
             enlist = enlist or rare('enlist')
             enlist(digests, ban.ends, now)
