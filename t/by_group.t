@@ -271,7 +271,7 @@ for my $deployment ('one Redis', 'a cluster') {
         my @cluster = $deployment eq 'a cluster' ? (redis_server => RedisCluster->start(masters => 3)) : ();
         my $gateway = start(plans => 'plan free 5r/d; ban after=2 within=1h for=1h;', @cluster);
         my $tollgate = tollgate($gateway);
-        for my $way (['key import', qw(key import --plan free --force --id)], ['import', qw(import -)]) {
+        for my $way (['key import', qw(key import --plan free --force --id)], ['import', qw(import --force -)]) {
             my ($name, @command) = @$way;
             my $is_bulk = $name eq 'import';
             my $id = $is_bulk ? 'bulk' : 'single';

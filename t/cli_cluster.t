@@ -184,7 +184,7 @@ for my $case (['the slot of the id', sub { "{$_[0]}" }], ['the slot of the key',
             $to->cmd('CLUSTER', 'SETSLOT', $slot, 'NODE', $to->cmd('CLUSTER', 'MYID'));
             $_->cmd('CLUSTER', 'SETSLOT', $slot, 'NODE', $to->cmd('CLUSTER', 'MYID')) for @masters;
             $agree->();
-            is $tollgate->run({ stdin => $existing }, qw(key import --plan free --id), "$id-again")->{status}, 0, 'the key can be imported again';
+            is $tollgate->run({ stdin => $existing }, qw(key import --plan free --force --id), "$id-again")->{status}, 0, 'the key can be imported again';
         };
     }
 }

@@ -97,7 +97,7 @@ sub changes_nothing {
     my ($what, $store, $command) = @_;
     my $records = sub {
         my %records = map { $_ => [map { ref ? sort @$_ : $_ } $store->($_)] } qw(a b);
-        return encode_json(\%records);
+        return JSON::PP->new->canonical->encode(\%records);
     };
     my $before = $records->();
     my $result = $command->();

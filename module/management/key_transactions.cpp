@@ -331,9 +331,9 @@ Task<KeyTransactions::Removal> KeyTransactions::try_to_remove(std::string digest
         } else if (found->is_key() && !condition(*found)) {
             co_return Removal::kRefused;
         }
-        auto transaction = change_of(found.value_or(StoredKey{.digest = digest}));
-        const bool was_valid = !found || !found->pending;
-        transaction.commands = ending_of(hash, id, was_valid ? ending : Ending::kForgotten);
+        const StoredKey read = found.value_or(StoredKey{.digest = digest});
+        auto transaction = change_of(read);
+        transaction.commands = ending_of(read, id, read.pending ? Ending::kForgotten : ending);
         transaction.names = {digest, id};
         const bool removed = co_await commit(std::move(transaction), audited);
         if (!removed) {
@@ -349,12 +349,13 @@ Task<KeyTransactions::Removal> KeyTransactions::try_to_remove(std::string digest
 }
 
 /// The commands that remove a key, and leave what is to remain of it.
-std::vector<redis::Command> KeyTransactions::ending_of(const std::string& hash,
-                                                       const std::string& id, Ending ending) const {
+std::vector<redis::Command> KeyTransactions::ending_of(const StoredKey& key, const std::string& id,
+                                                       Ending ending) const {
+    const auto hash = keys_.key(key.digest);
     if (ending == Ending::kForgotten) {
         return {{"DEL", hash}};
     }
-    auto commands = write_revoked(hash, id);
+    auto commands = write_revoked(hash, key, id);
     if (ending == Ending::kRotated) {
         const auto kept = std::chrono::milliseconds(redis::kRotatedKept);
         commands.push_back({"PEXPIRE", hash, std::to_string(kept.count())});

@@ -127,7 +127,7 @@ class KeyTransactions {
     Task<std::optional<StoredKey>> find(std::string digest);
     Task<Removal> try_to_remove(std::string digest, std::string id, Accepts condition,
                                 Ending ending);
-    std::vector<redis::Command> ending_of(const std::string& hash, const std::string& id,
+    std::vector<redis::Command> ending_of(const StoredKey& key, const std::string& id,
                                           Ending ending) const;
     Task<bool> change_unless(StoredKey read, Change apply, std::optional<StoredKey> source);
     Task<bool> wait_or_time_out();

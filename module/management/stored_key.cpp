@@ -88,8 +88,29 @@ Condition unchanged(std::string hash, const StoredKey& read) {
     return {.command = {"HGETALL", std::move(hash)}, .elements = read.stored_fields};
 }
 
-std::vector<redis::Command> write_revoked(const std::string& hash, std::string id) {
-    return {{"DEL", hash}, {"HSET", hash, std::string(field::kRevoked), std::move(id)}};
+std::vector<redis::Command> write_revoked(const std::string& hash, const StoredKey& read,
+                                          std::string id) {
+    redis::Command note{"HSET", hash, std::string(field::kRevoked), std::move(id)};
+    std::vector<redis::Command> commands;
+    if (read.is_invalid && read.stored_fields.empty()) {
+        // Of another type.
+        commands.push_back({"DEL", hash});
+        commands.push_back(std::move(note));
+        return commands;
+    }
+    commands.push_back(std::move(note));
+    redis::Command remove{"HDEL", hash};
+    for (std::size_t i = 0; i < read.stored_fields.size(); i += 2) {
+        if (read.stored_fields[i] != field::kRevoked) {
+            remove.push_back(read.stored_fields[i]);
+        }
+    }
+    if (remove.size() > 2) {
+        commands.push_back(std::move(remove));
+        // A key that is retiring has a lifetime.
+        commands.push_back({"PERSIST", hash});
+    }
+    return commands;
 }
 
 std::vector<redis::Command> write_stored_key(const std::string& hash, const StoredKey& key) {

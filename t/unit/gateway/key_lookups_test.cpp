@@ -62,7 +62,9 @@ TEST_F(KeyLookupsTest, TellTheTimeOfTheCall) {
     // A group's record is stored with this time, if its place in the zone was lost meanwhile: it
     // does not hide a change that was announced during the call.
     GroupFinder finder(worker.tables);
-    const KeyRecord key{.id = "k", .group = "acme"};
+    KeyRecord key;
+    key.id = "k";
+    key.group = "acme";
     EXPECT_FALSE(finder.find(key));
     finder.use(redis::Lookup{}, waiter.last_sent);
     EXPECT_EQ(finder.checked(), before);

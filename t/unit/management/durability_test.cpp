@@ -112,8 +112,8 @@ TEST(KeyOperationAfterAFailover, ARevocationEndsItsKeysAgain) {
             if (command.front() == "HGETALL") {
                 return has_key ? array_of({"id", "i", "plan", "p"}) : array_of({});
             }
-            if (command.front() == "DEL" && command.at(1) == "t:key:d") {
-                has_key = false;
+            if (command.front() == "HSET" && command.at(1) == "t:key:d") {
+                has_key = command.at(2) != "revoked";
             } else if (command.front() == "DEL" && command.at(1) == "t:id:i") {
                 has_set = false;
             }
