@@ -267,14 +267,14 @@ subtest 'revoke' => sub {
     refused(2, qr/without a terminal, key revoke needs --yes/, qw(key revoke dave));
     my $result = $tollgate->run(qw(key revoke --yes dave));
     is_deeply [@$result{qw(status out err)}], [0, "revoked dave\n", ''], 'done';
-    is_deeply record($key), {}, 'the record is gone';
+    is_deeply record($key), { revoked => 'dave' }, 'the record is gone, but for the note that it was revoked';
     is_deeply $redis->cmd('SMEMBERS', 'p[1]*:ended:{dave}'), [sha256_hex($key)], 'its digest is noted';
-    is $redis->cmd('DBSIZE'), $before - 1, 'the id is gone, and nothing else';
+    is $redis->cmd('DBSIZE'), $before, 'the set of the id is gone, and that of its ended keys is new';
     is $redis->cmd('ZSCORE', 'p[1]*:ids', 'dave'), undef, '… from the list too';
     refused(3, qr/unknown id/, qw(key revoke --yes nobody));
     $redis->cmd('HSET', 'p[1]*:key:' . sha256_hex($key), id => 'dave', plan => 'free', state => 'active');
     is $tollgate->run(qw(key revoke --yes dave))->{status}, 0, 'the id is revoked again';
-    is_deeply record($key), {}, '… which ends a key that a failover has made valid again';
+    is_deeply record($key), { revoked => 'dave' }, '… which ends a key that a failover has made valid again';
     is_deeply $tollgate->json(qw(key revoke --yes dave2)), { id => 'dave2', state => 'revoked' }, 'as JSON';
     issue(qw(--plan pro --id dave));
     is $tollgate->json(qw(key show dave))->{plan}, 'pro', 'the id can be issued again';
