@@ -141,9 +141,9 @@ subtest 'refusals are counted although a worker repeats them' => sub {
     $gateway->nginx->stop;
 };
 
-# A request of cost 1 waits for the short window, one of cost 16 for the long one as well. In a sliding window, more units
+# A request of cost 1 waits for the short window, one of cost 4 for the long one as well. In a sliding window, more units
 # fade later.
-for my $case (['the short window', '5r/2s 20r/h', 2, 16, 3, 3600], ['a few units', '10r/10s window=sliding', 10, 10, 12, 20]) {
+for my $case (['the short window', '5r/4s 8r/h', 4, 4, 5, 3600], ['a few units', '10r/10s window=sliding', 10, 10, 12, 20]) {
     my ($what, $plan, $period, $cost, $short, $longest) = @$case;
     subtest "a refusal that waits for $what is not repeated for a larger cost" => sub {
         my $gateway = Gateway->start(plans => "plan free $plan;", location => 'tollgate_cost $arg_cost;');
