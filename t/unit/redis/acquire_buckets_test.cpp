@@ -166,6 +166,8 @@ TEST_F(AcquireScript, EachBucketRefillsAfterAWrongClock) {
     // Also if a lease is wanted: the script then reads other fields first.
     for (const std::int64_t lease : {0, 10}) {
         set_clock(start_ - 1h);
+        redis_->run({"HSET", keys_.quota("k", "api"), "1.time",
+                     std::to_string(start_.time_since_epoch().count() * 1000)});
         acquire.count = 1;
         acquire.lease = lease;
         const auto refused = decide(acquire);
@@ -173,8 +175,6 @@ TEST_F(AcquireScript, EachBucketRefillsAfterAWrongClock) {
         EXPECT_EQ(field("1.time"), std::to_string(refused.windows[0].previous));
         EXPECT_EQ(field("60.time"), std::to_string(refused.windows[1].previous));
         EXPECT_EQ(refused.windows[0].previous, (start_ - 1h).time_since_epoch().count() * 1000);
-        redis_->run({"HSET", keys_.quota("k", "api"), "1.time",
-                     std::to_string(start_.time_since_epoch().count() * 1000)});
     }
     acquire.lease = 0;
     set_clock(start_ - 59min);
