@@ -164,7 +164,11 @@ subtest 'a full disk' => sub {
     is($r->json->{code}, 'storage_full');
     like($nginx->error_log, qr/\[error\].* petstore: "[^"]+": database or disk is full/);
     is(http_get($nginx, "/v1/pets/$acknowledged")->status, 200, 'reads still work');
-    is(scalar @{ http_get($nginx, '/v1/pets?limit=100')->json }, $acknowledged, 'pets of error responses are not stored');
+    my @stored;    # a page of large pets has fewer than its limit
+    while (my @page = @{ http_get($nginx, '/v1/pets?limit=100&after=' . (@stored ? $stored[-1]{id} : 0))->json }) {
+        push @stored, @page;
+    }
+    is(scalar @stored, $acknowledged, 'pets of error responses are not stored');
     system "mount -o remount,size=20m $dir/store";
     is_available_again($nginx);
     is(add($nginx, $large)->status, 201);

@@ -54,10 +54,12 @@ Flight begun(Flight flight, SteadyTime now) {
 
 /// Makes records, and returns held places of those that it displaces, once no lock is held: it is
 /// made before the lock is taken.
-class Room : private Pinned {
+class Room {
   public:
     Room(NodeFlights::Returns& returns, SteadyTime now)
         : returns_(returns), displacement_{.now = now, .returns = returns} {}
+    Room(const Room&) = delete;
+    Room& operator=(const Room&) = delete;
     ~Room() {
         if (displacement_.held) {
             returns_.return_displaced(*displacement_.held);
