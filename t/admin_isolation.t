@@ -12,6 +12,7 @@ use IO::Select;
 use Load;
 use Test::More;
 use Time::HiRes qw(time);
+use Wait qw(wait_until);
 
 # Of one caller: a quarter of the places.
 my $kLists   = 3;
@@ -127,9 +128,12 @@ subtest 'more requests than a worker handles' => sub {
 subtest 'batches of one caller' => sub {
     my $batch = encode_json({ operations => [map { { method => 'PATCH', path => 'keys/client', body => { name => "n$_" } } } 1 .. 200] });
     my @batches = map { begin('keys:batch', method => 'POST', body => $batch) } 1 .. 48;
-    are_read();
     my (@ended, @goes_on);
-    push @{ IO::Select->new($_->{socket})->can_read(0) ? \@ended : \@goes_on }, $_ for @batches;
+    wait_until('the refusals', sub {
+        @ended = @goes_on = ();
+        push @{ IO::Select->new($_->{socket})->can_read(0) ? \@ended : \@goes_on }, $_ for @batches;
+        return @ended >= 48 - 4 - $kWaiting;
+    });
     is scalar(grep { $_->response('POST')->status == 429 } @ended), 48 - 4 - $kWaiting, 'it has a quarter of the places';
     # What another one asks for does not wait for them.
     my $begin = time;
@@ -148,6 +152,8 @@ subtest 'many searches beside other requests' => sub {
     $redis->cmd('ZADD', 't:ids', map { (1000, $_) } @ids);
     my $page = ask('GET', 'keys?meta=a=1&limit=1');
     is_deeply $page->json, { keys => [], next => undef }, 'a search without a result reads all ids';
+    # Batches go on without their clients, but nothing else does.
+    wait_until('the end of the batches', sub { $gateway->calls(sub { are_read() for 1 .. 200 }) == 0 });
     # A read ends with its client.
     my $whole = $gateway->calls(sub { ask('GET', 'keys?meta=a=1&limit=1') });
     my $of_left = $gateway->calls(sub {

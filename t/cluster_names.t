@@ -29,7 +29,7 @@ sub start {
     $_->cmd('FLUSHALL') for @nodes;
     my $gateway = Gateway->start(
         redis_server => $cluster, log_level => 'notice', http => $dns ? 'resolver ' . $dns->address . ';' : '',
-        redis => 'on_failure deny;', plans => 'plan free 5r/h;', %options,
+        redis => 'on_failure deny;', plans => 'plan free 5r/h; anonymous 100000r/h;', %options,
     );
     $gateway->import_key($_, id => $_, plan => 'free') for @ids;
     return $gateway;
@@ -65,7 +65,7 @@ subtest 'servers with names' => sub {
 
 subtest 'MOVED to a name, and a name that gets another address' => sub {
     my $dns = FakeDns->start(names => \%names, ttl => 1);
-    my $gateway = start(dns => $dns, plans => 'plan free 1000000r/d;', table => 'lease=off');
+    my $gateway = start(dns => $dns, plans => 'plan free 1000000r/d; anonymous 100000r/h;', table => 'lease=off');
     served($gateway);
     wait_for_window($cluster, 86400, 0.98);
     $gateway->get('/', $_) for @ids;

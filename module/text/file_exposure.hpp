@@ -19,7 +19,7 @@ inline std::string exposure_of(const std::string& path) {
     }
     constexpr mode_t kModeBits = 07777;
     std::array<char, 8> mode{};
-    std::snprintf(mode.data(), mode.size(), "%04o", status.st_mode & kModeBits);
+    static_cast<void>(std::snprintf(mode.data(), mode.size(), "%04o", status.st_mode & kModeBits));
     return std::string("has the mode ") + mode.data() + ", so every user of this machine can " +
            ((status.st_mode & S_IWOTH) != 0 ? "change it" : "read it") + ": chmod 600";
 }

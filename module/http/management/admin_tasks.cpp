@@ -40,7 +40,7 @@ AdminTasks::AdminTasks(ngx_log_t* log)
 
 AdminTasks::~AdminTasks() = default;
 
-void AdminTasks::start(Admitted admitted, std::shared_ptr<AdminClient> client) {
+void AdminTasks::start(Admitted admitted, const std::shared_ptr<AdminClient>& client) {
     if (next_ == nullptr) {
         next_ = admitted.transport.engine().make_timer([this] { begin_waiting(); });
     }

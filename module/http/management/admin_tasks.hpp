@@ -51,7 +51,7 @@ class AdminTasks {
     };
     /// Handles a request. The client receives one response or refusal, before this returns or
     /// later; none if it does not wait any more when its turn comes. Throws std::bad_alloc.
-    void start(Admitted admitted, std::shared_ptr<AdminClient> client);
+    void start(Admitted admitted, const std::shared_ptr<AdminClient>& client);
 
     /// The worker has had a request that is none of these: see TurnPace.
     void note_request() noexcept { ++requests_; }

@@ -131,7 +131,7 @@ TEST_F(SettleCostTest, ACostAboveALimitIsNeverGranted) {
     tables[0].plans[0].rates = {{10, 3600s}};
     Worker& worker = start();
     ask(worker, "k");
-    const int calls = worker.transport.calls;
+    const auto calls = worker.transport.calls;
     Request& refused = ask(worker, "k", {.cost = 11});
     EXPECT_EQ(refused.status(), 429);
     EXPECT_EQ(refused.outcome().error.code, kCostExceedsLimit.code);

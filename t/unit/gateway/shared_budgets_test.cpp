@@ -71,7 +71,7 @@ TEST_F(SharedBudgetsTest, AreToldFromAnEighth) {
 }
 
 TEST_F(SharedBudgetsTest, AWorkerAddsFewAddressesASecond) {
-    zone_size = std::size_t{4} << 20U;
+    zone_size = std::size_t{16} << 20U;
     Worker& worker = start();
     const auto fail_from = [&](unsigned i) {
         for (int n = 0; n < 2; ++n) {

@@ -53,9 +53,14 @@ TEST_F(CallerQueueTest, CallersTakeTurns) {
     EXPECT_EQ(take(), (Taken{"a0", "b0", "c0", "d0", "a1", "b1", "c1", "d1"}));
     push("e");
     queue_.leave("c");
+    EXPECT_EQ(take(), Taken{"c2"}) << "e came after the last turn of c";
+    push("c", 3);
+    queue_.leave("c");
     EXPECT_EQ(take(), Taken{"e0"}) << "whoever had the last place comes last";
     queue_.leave("d");
-    EXPECT_EQ(take(), Taken{"c2"});
+    EXPECT_EQ(take(), Taken{"d2"}) << "the last turn of d was before that of c";
+    queue_.leave("d");
+    EXPECT_EQ(take(), Taken{"c3"});
 }
 
 TEST_F(CallerQueueTest, ManyCallersFillTheQueue) {
