@@ -22,6 +22,14 @@ KeyRecord record_of_other(const KeyRecord& other, const KeyRecord& current) {
     return record;
 }
 
+/// Whether a rotation may give an id, which has no key or a retiring one, a key with a record that
+/// it has read before the last change.
+bool awaits_successor(const std::vector<StoredKey>& keys) {
+    const bool is_retiring =
+        !keys.empty() && (keys.front().pending || keys.front().record.retiring);
+    return is_retiring && std::ranges::any_of(keys, &StoredKey::pending);
+}
+
 }  // namespace
 
 Task<std::optional<std::string>> unfinished_id(KeyReader& reader, std::string digest) {
@@ -119,14 +127,19 @@ Task<void> KeyOperation::update(std::string id, std::function<void(KeyRecord&)> 
 /// not announced it.
 Task<std::optional<StoredKey>> KeyOperation::make_equal(std::string id) {
     constexpr int kMostPasses = 100;
+    bool is_first = true;
     for (int passes = 0; passes < kMostPasses; ++passes) {
         bool differed = false;
         const auto read = co_await reader_.snapshot(id);
         const auto& keys = read.keys();
+        if (awaits_successor(keys)) {
+            co_await transactions_.settled_keys(id, {});
+            continue;
+        }
         for (const auto& key : keys) {
             const StoredKey& current = keys.front();
             const bool differs = key.record != record_of_other(key.record, current.record);
-            const bool is_repeated = passes == 0 && &key != &current;
+            const bool is_repeated = is_first && &key != &current;
             if (!key.is_unfinished() && (differs || is_repeated)) {
                 differed = true;
                 const KeyTransactions::Change copy = [&current](StoredKey& other) {
@@ -136,6 +149,7 @@ Task<std::optional<StoredKey>> KeyOperation::make_equal(std::string id) {
                 co_await transactions_.copy(current, key, copy);
             }
         }
+        is_first = false;
         if (!differed) {
             const bool has_key = !keys.empty() && !keys.front().pending;
             co_return has_key ? std::optional(keys.front()) : std::nullopt;

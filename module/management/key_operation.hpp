@@ -26,6 +26,9 @@ namespace tollgate::management {
 ///   its record is that of its successor. Until then nobody else writes the successor: update()
 ///   leaves unfinished keys to their rotation, and a change of the current key is either made
 ///   before and copied, or made to the successor.
+/// - A current key that is retiring already gets its successor when that is activated. The rotation
+///   reads its record after the claim, and who changes it waits for a claimed successor after the
+///   change, so that one of them finds what the other has done.
 /// - revoke() notes in `ended` which keys it removes, before the set of the id is removed: it
 ///   finds them also if this is undone for one of them only. Who removes a key removes what the
 ///   index has of the removed record.

@@ -140,9 +140,21 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
             reserved = true;
         }
         const bool claimed = co_await transactions_.claim(id, digest, keys, false);
-        if (claimed) {
-            co_return keys;
+        if (!claimed) {
+            continue;
         }
+        if (keys.front().record.retiring) {
+            // hand_over() copies no change of it. Whoever changes it from now on finds the claim,
+            // and waits: see make_equal().
+            std::vector<std::string> digests{keys.front().digest};
+            auto found = co_await reader_.read(std::move(digests));
+            if (found.empty() || found.front().record.id != id) {
+                co_await transactions_.withdraw(digest, id);
+                throw concurrent_change(id);
+            }
+            keys.front() = std::move(found.front());
+        }
+        co_return keys;
     }
 }
 

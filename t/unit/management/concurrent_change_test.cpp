@@ -192,6 +192,8 @@ TEST_P(ConcurrentChangeTest, AChangeMakesKeysEqualThatAnInterruptedOneHasLeft) {
 
 TEST_P(ConcurrentChangeTest, ASuccessorHasTheChangesOfItsPredecessor) {
     for (const auto overlap : {0s, std::chrono::seconds(1h)}) {
+        // The second pass has the keys of the first one again, which have not ended then.
+        const auto before = database_.data;
         rotate("third", 0s)();
         start_ = database_.data;
         int calls = 0;
@@ -204,9 +206,7 @@ TEST_P(ConcurrentChangeTest, ASuccessorHasTheChangesOfItsPredecessor) {
             EXPECT_EQ(names(), Names(overlap == 0s ? 1 : 2, "newer")) << calls;
         }
         EXPECT_GT(calls, 3);
-        database_.data = start_;
-        rename("old")();
-        rotate("second", 0s)();
+        database_.data = before;
     }
 }
 

@@ -32,8 +32,10 @@ class KeyIndexTest : public testing::Test {
     KeyOperation operation() {
         return {database_, keys_, {.actor = "a", .action = "set", .id = "i"}};
     }
-    void create(const std::string& id, const std::string& name, int created = 0) {
-        StoredKey key{.digest = "d" + id,
+    /// The digest is that of the id unless another one is given: that of a revoked key is refused.
+    void create(const std::string& id, const std::string& name, int created = 0,
+                const std::string& digest = {}) {
+        StoredKey key{.digest = digest.empty() ? "d" + id : digest,
                       .record = {},
                       .created = std::chrono::sys_seconds(std::chrono::seconds(created))};
         key.record.id = id;
@@ -225,7 +227,7 @@ TEST_F(KeyIndexTest, IsWhatTheRecordsSayAfterAnyOperations) {
         const bool exists = database_.data.scores["t:ids"].contains(id);
         const auto kind = below(10);
         if (!exists) {
-            create(id, any_text(), below(100));
+            create(id, any_text(), below(100), "d" + std::to_string(step));
         } else if (kind == 0) {
             revoke(id);
         } else if (kind == 1) {

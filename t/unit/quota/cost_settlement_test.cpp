@@ -12,8 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Instant kNow(1'800'000'030'000ms);
-constexpr std::int64_t kThisMinute = kNow.time_since_epoch() / 60s;
-constexpr std::int64_t kToday = kNow.time_since_epoch() / 86400s;
+constexpr std::int64_t kCountedMinute = kNow.time_since_epoch() / 60s;
+constexpr std::int64_t kCountedDay = kNow.time_since_epoch() / 86400s;
 
 class CostSettlement : public testing::Test {
   protected:
@@ -22,8 +22,8 @@ class CostSettlement : public testing::Test {
         quota.table = "api";
         quota.rates = {{100, 60s}, {1000, 86400s}};
         quotas_ = {quota};
-        state().windows[0].counted = {.number = kThisMinute, .count = 40};
-        state().windows[1].counted = {.number = kToday, .count = 400};
+        state().windows[0].counted = {.number = kCountedMinute, .count = 40};
+        state().windows[1].counted = {.number = kCountedDay, .count = 400};
         state().counted_at = kNow;
         counting_ = counting_windows(states_, quotas_, {1s, kNow, kNow, kNow});
     }
@@ -40,7 +40,7 @@ class CostSettlement : public testing::Test {
         return prepare(states_, quotas_, {}, 0, 0, {1s, kNow, kNow, kNow}, last_report);
     }
     void begin_next_minute() {
-        state().windows[0].counted = {.number = kThisMinute + 1, .count = 1};
+        state().windows[0].counted = {.number = kCountedMinute + 1, .count = 1};
     }
 
     std::vector<QuotaState> states_{1};
@@ -135,7 +135,7 @@ TEST_F(CostSettlement, AWindowThatHasEndedIsNotChanged) {
 }
 
 TEST_F(CostSettlement, UnitsOfTheLongestWindowThatHasEndedAreDropped) {
-    state().windows[1].counted.number = kToday + 1;
+    state().windows[1].counted.number = kCountedDay + 1;
     begin_next_minute();
     settle(-4);
     expect_owed(0, 0);
@@ -148,7 +148,7 @@ TEST_F(CostSettlement, UnitsOfTheLongestWindowThatHasEndedAreDropped) {
 
 TEST_F(CostSettlement, TheDayOfAHistoryIsChangedAfterItsEnd) {
     quotas_.front().history = std::chrono::days(30);
-    state().windows[1].counted.number = kToday + 1;
+    state().windows[1].counted.number = kCountedDay + 1;
     begin_next_minute();
     settle(-4);
     expect_owed(0, 0);
@@ -162,7 +162,7 @@ TEST_F(CostSettlement, ThePreviousSlidingWindowIsChanged) {
     settle(-4);
     expect_owed(0, -4);
     EXPECT_EQ(state().windows[0].owed_previous, -4);
-    state().windows[0].counted.number = kThisMinute + 2;
+    state().windows[0].counted.number = kCountedMinute + 2;
     settle(-1);
     EXPECT_EQ(state().windows[0].owed_previous, -4) << "the one before that has no effect any more";
 }
@@ -202,10 +202,10 @@ TEST_F(CostSettlement, ARefundForWhichTheLeaseHasNoRoomIsOwed) {
 }
 
 TEST_F(CostSettlement, AStateOfALaterClockIsNotRestored) {
-    state().windows[0].counted = {.number = kThisMinute - 1, .count = 2};
+    state().windows[0].counted = {.number = kCountedMinute - 1, .count = 2};
     state().lease = 5;
     settle(-4);
-    EXPECT_EQ(state().windows[0].counted.number, kThisMinute - 1);
+    EXPECT_EQ(state().windows[0].counted.number, kCountedMinute - 1);
     EXPECT_EQ(state().lease, 5);
     expect_owed(0, -4);
 }
@@ -214,15 +214,15 @@ TEST_F(CostSettlement, AStateThatWasEvictedOwesIt) {
     states_.front() = QuotaState{};
     settle(-4);
     expect_owed(-4, -4);
-    EXPECT_EQ(state().windows[0].counted.number, kThisMinute);
+    EXPECT_EQ(state().windows[0].counted.number, kCountedMinute);
     EXPECT_EQ(state().counted_at, Instant{}) << "its counts are not those of Redis";
 }
 
 TEST_F(CostSettlement, WindowsThatHaveEndedCountNothing) {
     const Instant later = kNow + 60s;
     const auto counting = counting_windows(states_, quotas_, {1s, later, later, later});
-    EXPECT_EQ(counting[0].number, kThisMinute + 1);
-    EXPECT_EQ(counting[1].number, kToday);
+    EXPECT_EQ(counting[0].number, kCountedMinute + 1);
+    EXPECT_EQ(counting[1].number, kCountedDay);
 }
 
 TEST_F(CostSettlement, EachTableHasItsOwnWindows) {

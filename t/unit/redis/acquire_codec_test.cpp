@@ -373,7 +373,7 @@ TEST(ReadAcquired, ANumberOutOfRangeIsAnErrorOfItsIdOnly) {
                                                            {1, 17'812'090'165'276'800},
                                                            {2, -1},
                                                            {3, 2'932'897},
-                                                           {7, 9'000'000'000'000'000}}) {
+                                                           {7, Units::kMost + 1}}) {
         std::vector<std::int64_t> all{5'000'000};
         all.insert(all.end(), good.begin(), good.end());
         all.insert(all.end(), good.begin(), good.end());
@@ -382,9 +382,20 @@ TEST(ReadAcquired, ANumberOutOfRangeIsAnErrorOfItsIdOnly) {
         const auto results =
             read_acquired(elements_of(*reply), std::array{two_tables(), two_tables()});
         ASSERT_TRUE(results) << place;
-        EXPECT_TRUE(std::holds_alternative<std::string_view>(results->of_ids[0])) << place;
+        const auto* const error = std::get_if<std::string_view>(results->of_ids.data());
+        ASSERT_NE(error, nullptr) << place;
+        EXPECT_EQ(*error, kOutOfRange) << place;
         EXPECT_TRUE(std::holds_alternative<Acquired>(results->of_ids[1])) << place;
     }
+}
+
+TEST(ReadAcquired, ReadsTheLargestCount) {
+    const auto reply = parsed(numbers({5'000'000, 4, 11, Units::kMost, 0, 5, 12, 6, Units::kMost}));
+    const auto results = read_acquired(elements_of(*reply), std::array{two_tables()});
+    ASSERT_TRUE(results);
+    const auto& windows = std::get<Acquired>(results->of_ids[0]).windows;
+    EXPECT_EQ(windows.front().count, Units::kMost);
+    EXPECT_EQ(windows.back().previous, Units::kMost);
 }
 
 TEST(ReadAcquired, ReadsAMonthUpToTheYear9999) {

@@ -116,17 +116,29 @@ TEST_F(QuotaCacheTest, KeepsOwedUnitsOfAnyNumber) {
 }
 
 TEST_F(QuotaCacheTest, IsUnchangedIfThereIsNoRoomForOwedUnits) {
+    constexpr unsigned kOthers = 8;
+    QuotaState reporting = state(4);
+    reporting.report = Report{9, {}};
+    for (unsigned n = 1; n <= kOthers; ++n) {
+        EXPECT_TRUE(cache_.save(key(n, four_), reporting, 1s)) << "leaves small places free";
+    }
     QuotaState owing = state(2);
     owing.windows[1].owed = std::int64_t{1} << 40U;
     unsigned saved = 0;
     while (cache_.save(key(saved + 1, two_), owing, 1s)) {
         ++saved;
     }
-    EXPECT_EQ(saved, cache_.reports().size);
+    EXPECT_EQ(saved, cache_.reports().size - kOthers);
     EXPECT_EQ(cache_.load(key(1, two_)), owing);
     EXPECT_EQ(cache_.load(key(saved + 1, two_)), QuotaState{});
+    EXPECT_EQ(cache_.small().used, saved);
+    EXPECT_TRUE(cache_.save(key(saved + 1, two_), state(2), 1s)) << "a small place is free";
+    EXPECT_FALSE(cache_.save(key(saved + 1, two_), owing, 1s));
+    EXPECT_EQ(cache_.load(key(saved + 1, two_)), state(2));
     EXPECT_TRUE(cache_.save(key(1, two_), state(2), 1s));
     EXPECT_TRUE(cache_.save(key(saved + 1, two_), owing, 1s)) << "there is room again";
+    EXPECT_EQ(cache_.load(key(saved + 1, two_)), owing);
+    EXPECT_EQ(cache_.load(key(1, two_)), state(2));
 }
 
 TEST_F(QuotaCacheTest, KeepsAReportUntilItIsGone) {
@@ -184,6 +196,7 @@ TEST_F(QuotaCacheTest, HeldQuotasAreNotEvicted) {
     }
 }
 
+/// All but owed units, which are beside the place if it has no room.
 TEST_F(QuotaCacheTest, ValuesThatDoNotFitAreClamped) {
     QuotaState extreme;
     extreme.windows[0] = {{kMost, kMost, kMost}, kMost, kMost};
@@ -198,8 +211,8 @@ TEST_F(QuotaCacheTest, ValuesThatDoNotFitAreClamped) {
     constexpr std::int64_t kMost32 = 0xffff'ffff;
     constexpr std::int64_t kMost48 = 0xffff'ffff'ffff;
     QuotaState nearest;
-    nearest.windows[0] = {{kMost32, kMost32, kMost32}, 0x7fff'ffff, 0x7fff'ffff};
-    nearest.windows[1] = {{0, 0, 0}, -0x8000'0000LL, -0x8000'0000LL};
+    nearest.windows[0] = {{kMost32, kMost32, kMost32}, Units::kMost, Units::kMost};
+    nearest.windows[1] = {{0, 0, 0}, -Units::kMost, -Units::kMost};
     nearest.lease = kMost32;
     nearest.counted_at = Instant(SteadyTime(kMost48));
     nearest.asked = SteadyTime(kMost48);
