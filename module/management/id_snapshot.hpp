@@ -36,7 +36,7 @@ class IdSnapshot {
         std::erase_if(keys_.keys, std::mem_fn(&StoredKey::pending));
         return std::move(keys_);
     }
-    /// The same, with pending ones.
+    /// All keys, also pending ones.
     KeysOfId with_pending() && { return std::move(keys_); }
 
   private:

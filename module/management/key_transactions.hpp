@@ -68,9 +68,9 @@ class KeyTransactions {
     /// begun or ceased to retire since, belongs to another id, or if `apply` returns false, which
     /// is called again if the key changes at the same time.
     Task<bool> change(StoredKey read, Change apply);
-    /// The same for a copy of something of `source`, another key of the id. Returns false, too, if
-    /// `source` is not as it was read. If the deployment does not permit to compare it in the
-    /// transaction, it is compared just before.
+    /// Copies something of `source`, another key of the id, to a key that was read, as change()
+    /// changes it. Returns false, too, if `source` is not as it was read. If the deployment does
+    /// not permit to compare it in the transaction, it is compared just before.
     Task<bool> copy(StoredKey source, StoredKey read, Change apply);
 
     /// What remains of a key that is removed.

@@ -93,7 +93,7 @@ std::vector<redis::Command> write_revoked(const std::string& hash, const StoredK
     redis::Command note{"HSET", hash, std::string(field::kRevoked), std::move(id)};
     std::vector<redis::Command> commands;
     if (read.is_invalid && read.stored_fields.empty()) {
-        // Of another type.
+        // What is stored is no hash.
         commands.push_back({"DEL", hash});
         commands.push_back(std::move(note));
         return commands;

@@ -50,7 +50,8 @@ Error error_of_status(int status);
 /// live as long. Not thread-safe.
 const std::string& error_body(const Error& error, int status);
 
-/// The same with a member `policy`, for a request that a limit has refused. Not kept.
+/// The body for a request that a limit has refused, with the name of the limit as the member
+/// `policy`. It is rendered for each request.
 std::string error_body(const Error& error, int status, std::string_view policy);
 
 }  // namespace tollgate

@@ -47,10 +47,11 @@ class AddressBudgets {
 
     /// The owner of an address in all tables without a budget.
     static Owner without_budget(const ClientAddress& address) { return {0, address}; }
-    /// The same for such an owner. A second is a flood once kLookupsASecond look-ups have found
-    /// nothing (see note_unknown): then no further one is admitted in it, and at most
-    /// kLookupsASecond in each second of the next kFloodHolds. So a flood causes more only in its
-    /// first second: those under way when it is noticed. Other owners are not limited.
+    /// Whether a possibly made-up key may be looked up for an owner without a budget. A second is a
+    /// flood once kLookupsASecond look-ups have found nothing (see note_unknown): then no further
+    /// one is admitted in it, and at most kLookupsASecond in each second of the next kFloodHolds.
+    /// So a flood causes more only in its first second: those under way when it is noticed. Other
+    /// owners are not limited.
     bool admits_lookup(const Owner& owner, Instant now);
     /// A look-up that the other admits_lookup admitted has found nothing.
     void note_unknown(const Owner& owner, Instant now);

@@ -139,11 +139,12 @@ class FlightRecords {
 
     /// The records of a key.
     Flight find(const FlightKey& key) const;
-    /// The same. If there is none, takes a free record. There is none afterwards if that is not
-    /// possible.
+    /// The records of a key. If there is none, takes a free record. There is none afterwards if
+    /// that is not possible.
     Flight find_or_make(const FlightKey& key) const;
-    /// The same. If no record is free, displaces a key that has no requests and waits for none: of
-    /// which no places are held, otherwise one whose places can be returned.
+    /// The records of a key, or a free record. If no record is free, displaces a key that has no
+    /// requests and waits for none: of which no places are held, otherwise one whose places can be
+    /// returned.
     Flight find_or_make(const FlightKey& key, Displacement& displacement) const;
 
     /// Calls `visit` with the records of each key.

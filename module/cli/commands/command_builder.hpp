@@ -52,7 +52,8 @@ CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::stri
 
 /// Defines the option of commands that check the plans of records.
 CLI::Option* add_force_option(CLI::App& command, CommandLine& line);
-/// The same for an import, which may store a key that was revoked.
+/// Defines the option of commands that import records: the plans of records are not checked, and a
+/// key that was revoked is valid again.
 void add_import_force_option(CLI::App& command, CommandLine& line);
 
 /// Defines the option of a field of a record.

@@ -57,7 +57,8 @@ class RedisSession final : public management::Database {
     /// Sends all commands and waits for all replies: one pipeline for each master. The replies are
     /// in the order of the commands. A command without a key goes to the master of the first key.
     std::vector<redis::Value> run_all(std::span<const redis::Command> commands);
-    /// The same. A reply that is an error, such as WRONGTYPE, is one of them.
+    /// Sends all commands as run_all() does. A reply that is an error, such as WRONGTYPE, is one of
+    /// the values that are returned.
     std::vector<redis::Value> answers_to(std::span<const redis::Command> commands);
 
     /// The number of keys of all masters. Empty if the user may not run DBSIZE.

@@ -18,7 +18,8 @@ inline constexpr std::string_view kEventsKey = "events";
 /// The begin of a message of `events`: nodes return the leases of the id that follows, or of a
 /// value of it if ValueDigest::suffix follows the id.
 inline constexpr std::string_view kRecallOf = "recall:";
-/// The same of the places of the id: see scripts/flight.lua.
+/// The begin of a message of `events`: nodes return the places of the id that follows which no
+/// request uses. See scripts/flight.lua.
 inline constexpr std::string_view kPlacesOf = "places:";
 /// The begin of a message of `events`, and of a member of `changes`: the record of the group that
 /// follows has changed.

@@ -36,7 +36,8 @@ Value copy_of(const redisReply& reply);
 /// Returns 0 if the text is not an integer, or if its magnitude exceeds that of kLatestInstant.
 std::int64_t number_or_zero(std::string_view text);
 
-/// The same of a count of units, whose magnitude is at most Units::kMost.
+/// Parses a count of units that Redis stores as text. Returns 0 if the text is not an integer, or
+/// if its magnitude exceeds Units::kMost.
 std::int64_t units_or_zero(std::string_view text);
 
 }  // namespace tollgate::redis
