@@ -23,7 +23,7 @@ sub array { my ($count, $elements) = @_; return "*$count\r\n$elements" }
 # An array of the call's token and so many more elements.
 sub behind_token { my ($command, $count, $elements) = @_; return array(1 + $count, strings(token_of($command)) . $elements) }
 
-my $fields = 9;    # of a key's record, in the reply to a look-up; the last one is a number
+my $fields = 13;    # of a key's record, in the reply to a look-up; the last one is a number
 my %enormous = (
     'a string of 2^63-1 bytes'   => '$9223372036854775807' . "\r\n",
     'a string of 2^64+2 bytes'   => '$18446744073709551618' . "\r\nab\r\n",

@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use lib 't/lib';
+use Digest::SHA qw(sha256_hex);
 use Test::More;
 use Gateway qw(wait_for_room);
 use Nginx;
@@ -106,6 +107,15 @@ subtest 'why a key is not valid' => sub {
     $gateway->change_key('known', state => 'disabled');
     wait_until('the change', sub { $known->() == 401 });
     is(why('/why/', 'known'), 'disabled|id-known||', 'a key that was valid');
+    $gateway->change_key('known', state => 'active');
+    wait_until('the change', sub { $known->() == 200 });
+    $gateway->redis->cmd('EVAL', "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'revoked', 'id-known')", 1,
+        't:key:' . sha256_hex('known'));
+    $gateway->redis->cmd('PUBLISH', 't:events', sha256_hex('known'));
+    wait_until('the revocation', sub { $known->() == 401 });
+    is(why('/why/', 'known'), 'revoked|id-known||', "a revoked key, $_") for 'known by the node', 'again';
+    $gateway->redis->cmd('HSET', 't:key:' . sha256_hex('old'), revoked => 'id-old');
+    is(why('/why/', 'old'), 'revoked|id-old||', "a key that was revoked before, $_") for 'looked up', 'known by the node';
     my $body = $gateway->get('/why/', 'past')->json;
     is(join(' ', map { "$_=$body->{$_}" } sort keys %$body), 'code=invalid_api_key message=The API key is not valid. status=401', 'the client is not told');
     my $log = $gateway->nginx->error_log;

@@ -333,7 +333,8 @@ void Admission::on_record(const redis::Lookup& lookup, SteadyTime sent) noexcept
     guard([&] {
         const ExactSteadyTime now = engine().clock().steady();
         if (std::exchange(looks_up_unknown_, false) &&
-            lookup.outcome == redis::Lookup::Outcome::kUnknown) {
+            (lookup.outcome == redis::Lookup::Outcome::kUnknown ||
+             lookup.outcome == redis::Lookup::Outcome::kRevoked)) {
             tables_.note_unknown(client_.address(), engine().clock().wall());
         }
         if (std::exchange(awaits_group_, false)) {

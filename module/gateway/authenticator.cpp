@@ -32,6 +32,14 @@ InvalidKey fault_of(bool exists, const KeyRecord& record, Instant now) {
                   : InvalidKey{.fault = KeyFault::kUnknown};
 }
 
+/// What is wrong with a key that is not valid and was looked up.
+InvalidKey fault_of(const redis::Lookup& lookup, Instant now) {
+    if (lookup.outcome == redis::Lookup::Outcome::kRevoked) {
+        return {KeyFault::kRevoked, lookup.record.id};
+    }
+    return fault_of(lookup.outcome == redis::Lookup::Outcome::kFound, lookup.record, now);
+}
+
 }  // namespace
 
 Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTime now,
@@ -114,8 +122,7 @@ Authenticator::Result Authenticator::use(const redis::Lookup& lookup, Record& re
                   is_valid_at(lookup.record, engine().clock().wall());
     if (!is_trusted_) {
         record = nullptr;
-        invalid_ = fault_of(lookup.outcome == redis::Lookup::Outcome::kFound, lookup.record,
-                            engine().clock().wall());
+        invalid_ = fault_of(lookup, engine().clock().wall());
         return Result::kInvalid;
     }
     record = std::make_shared<const KeyRecord>(lookup.record);

@@ -261,16 +261,20 @@ bool KeyLookups::apply_reply(const LookupCall& call, redis::ReplyValues values) 
 
 /// Redis has no such key. If the zone has a record of it, the record stays, but the key is not
 /// valid: Settlement reads the id from the record, also if the id's plan has changed or if Redis
-/// can't be asked about the id now. The next look-up removes it, unless the id still holds quotas.
+/// can't be asked about the id now. The next look-up removes it, unless the id still holds quotas
+/// or the key was revoked: then the log names the id.
 void KeyLookups::put_end(const LockedStripe& stripe, const KeyCache::Key& key,
-                         const KeyCache::Found& ended, SteadyTime checked) const {
+                         const KeyCache::Found& ended, const redis::Lookup& lookup,
+                         SteadyTime checked) const {
     Zone& zone = context_.zone();
+    const bool is_revoked = lookup.outcome == redis::Lookup::Outcome::kRevoked;
     const bool is_needed =
         ended.exists &&
         (ended.record.active || may_hold_quotas(context_.tables(), zone, stripe, key.redis, ended));
-    if (is_needed) {
-        KeyRecord record = ended.record;
+    if (is_needed || is_revoked) {
+        KeyRecord record = is_needed ? ended.record : lookup.record;
         record.active = false;
+        record.ended = is_revoked ? KeyFault::kRevoked : KeyFault::kUnknown;
         put_record(context_.tables(), zone, stripe, key, record, checked);
     } else {
         stripe.keys().put_unknown(key, checked);
@@ -302,7 +306,7 @@ bool KeyLookups::cache(const LookupCall& call, const redis::Lookup& lookup) cons
             put_record(context_.tables(), zone, stripe, key, lookup.record, call.sent());
         } else {
             stripe.keys().find(key, call.sent(), ended);
-            put_end(stripe, key, ended, call.sent());
+            put_end(stripe, key, ended, lookup, call.sent());
         }
         is_current = call.sent() > changed;
     }

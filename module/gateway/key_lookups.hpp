@@ -115,7 +115,7 @@ class KeyLookups {
     void drop(const Pending& pending) noexcept;
     bool apply_reply(const LookupCall& call, redis::ReplyValues values);
     void put_end(const LockedStripe& stripe, const KeyCache::Key& key, const KeyCache::Found& ended,
-                 SteadyTime checked) const;
+                 const redis::Lookup& lookup, SteadyTime checked) const;
     bool cache(const LookupCall& call, const redis::Lookup& lookup) const;
     void on_call_lost(const LookupCall& call) noexcept;
     void fail_lost() noexcept;

@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,16 @@
 #include "module/key/scopes.hpp"
 
 namespace tollgate {
+
+/// Why a key is not valid.
+enum class KeyFault : std::uint8_t {
+    kNone,       ///< the key is valid, was not checked, or there is none
+    kUnknown,    ///< Redis has no valid record of it
+    kExpired,    ///< its time is over
+    kDisabled,   ///< the operator has disabled it
+    kRevoked,    ///< the operator has revoked it, or a rotation without overlap has replaced it
+    kMalformed,  ///< it is no token, or its checksum is wrong: it was not looked up
+};
 
 /// The record of a key in Redis (the hash `key:SHA256HEX`), as far as decisions need it.
 struct KeyRecord {
@@ -34,6 +45,9 @@ struct KeyRecord {
     std::string prefix{};
     /// The group of the id: see is_valid_key_id; empty: none. The counters of the id belong to it.
     std::string group{};
+    /// Why Redis has the record no more: kUnknown or kRevoked. A gateway remembers the id of such a
+    /// key. The record is not `active` then. kNone: Redis has the record.
+    KeyFault ended = KeyFault::kNone;
     bool operator==(const KeyRecord&) const = default;
 
     /// Whether the key is valid at this time: active and not expired.

@@ -16,11 +16,28 @@ constexpr std::size_t kStoredFrom = 8;
 /// Separates the details. No detail contains it.
 constexpr char kSeparator = '\0';
 
-/// The last detail of a key that is retiring.
-constexpr std::string_view kRetiring = "r";
+/// The last detail of few keys: whether the key is retiring, and why it has ended.
+struct Mark {
+    std::string_view text;
+    bool retiring;
+    KeyFault ended;
+};
 
-/// The largest details that parts can continue: with separators and the mark.
-constexpr std::size_t kLargestDetails = kLongestDetails + kDetails.size() + kRetiring.size();
+/// Every mark. Most keys have the first. A key that has ended retires no more.
+constexpr std::array kMarks{Mark{"", false, KeyFault::kNone}, Mark{"r", true, KeyFault::kNone},
+                            Mark{"u", false, KeyFault::kUnknown},
+                            Mark{"v", false, KeyFault::kRevoked}};
+
+const Mark& mark_of(const KeyRecord& record) {
+    const bool retiring = record.retiring && record.ended == KeyFault::kNone;
+    const auto* mark = std::ranges::find_if(kMarks, [&](const Mark& each) {
+        return each.ended == record.ended && each.retiring == retiring;
+    });
+    return mark == kMarks.end() ? kMarks.front() : *mark;
+}
+
+/// The largest details that parts can continue: with separators and a mark.
+constexpr std::size_t kLargestDetails = kLongestDetails + kDetails.size() + 1;
 
 /// All of kDetails, and a mark. Most keys have few of them.
 std::string details_of(const KeyRecord& record) {
@@ -28,7 +45,7 @@ std::string details_of(const KeyRecord& record) {
     for (const auto detail : kDetails) {
         details.append(record.*detail).append(1, kSeparator);
     }
-    details.append(record.retiring ? kRetiring : "");
+    details.append(mark_of(record).text);
     details.resize(details.find_last_not_of(kSeparator) + 1);
     return details;
 }
@@ -43,7 +60,9 @@ void unpack_details(std::string_view details, KeyRecord& record) {
         text.assign(details.substr(0, details.find(kSeparator)));
         details.remove_prefix(std::min(text.size() + 1, details.size()));
     }
-    record.retiring = details == kRetiring;
+    const auto* mark = std::ranges::find(kMarks, details, &Mark::text);
+    record.retiring = mark != kMarks.end() && mark->retiring;
+    record.ended = mark == kMarks.end() ? KeyFault::kNone : mark->ended;
 }
 
 /// The plan and the group. Few keys have a group.

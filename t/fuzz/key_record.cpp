@@ -20,6 +20,8 @@ void tollgate::fuzz::check(std::string_view input) {
             require(parse_scopes(found.record.scopes) == found.record.scopes);
             require(found.record.meta.empty() ||
                     write_meta(parse_meta(found.record.meta)) == found.record.meta);
+        } else if (found.outcome == redis::Lookup::Outcome::kRevoked) {
+            require(is_valid_key_id(found.record.id));
         }
     }
 }

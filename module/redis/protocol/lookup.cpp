@@ -8,14 +8,15 @@
 #include "module/redis/protocol/node_script.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "module/redis/protocol/reply.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::redis {
 
 namespace {
 
 constexpr std::string_view kLookupText = R"lua(
--- Reads a key's record, KEYS[1]. Returns the token ARGV[1], the fields, the first of which is the id, and the
--- lifetime; or the token and WRONGTYPE if there is something else under this name.
+-- Reads a key's record, KEYS[1]. Returns the token ARGV[1], the fields, the first of which is the id, the id of a
+-- revoked key, and the lifetime; or the token and WRONGTYPE if there is something else under this name.
 
 local values = redis.pcall('HMGET', KEYS[1], $fields)
 if values.err then
@@ -38,8 +39,9 @@ std::string lookup_text() {
     constexpr std::string_view kPlace = "$fields";
     std::string names;
     for (const auto& field : record_fields()) {
-        names.append(names.empty() ? "'" : ", '").append(field.name).append("'");
+        names.append("'").append(field.name).append("', ");
     }
+    names.append("'").append(record_field::kRevoked).append("'");
     std::string text(kLookupText);
     return text.replace(text.find(kPlace), kPlace.size(), names);
 }
@@ -59,12 +61,18 @@ Lookup read_lookup(ReplyValues values) {
         return {Lookup::Outcome::kMalformed, {}};
     }
     const auto fields = record_fields();
-    if (values.size() != fields.size() + 1 || values.back()->type != REDIS_REPLY_INTEGER ||
-        !std::ranges::all_of(values.first(fields.size()), is_field)) {
+    if (values.size() != fields.size() + 2 || values.back()->type != REDIS_REPLY_INTEGER ||
+        !std::ranges::all_of(values.first(fields.size() + 1), is_field)) {
         return {Lookup::Outcome::kUnexpected, {}};
     }
     if (values.front()->type == REDIS_REPLY_NIL) {
-        return {Lookup::Outcome::kUnknown, {}};
+        const std::string_view revoked_of = text_of(*values[fields.size()]);
+        if (!is_valid_key_id(revoked_of)) {
+            return {Lookup::Outcome::kUnknown, {}};
+        }
+        Lookup lookup{Lookup::Outcome::kRevoked, {}};
+        lookup.record.id = revoked_of;
+        return lookup;
     }
     Lookup lookup{Lookup::Outcome::kFound, {}};
     lookup.record.retiring = values.back()->integer >= 0;

@@ -17,11 +17,12 @@ struct Lookup {
     enum class Outcome {
         kFound,
         kUnknown,    ///< there is no such record
+        kRevoked,    ///< there is the note that the key was revoked: see record_field::kRevoked
         kMalformed,  ///< the record is invalid: no `tollgate` command wrote it
         kUnexpected  ///< not a reply of lookup_script()
     };
     Outcome outcome;
-    KeyRecord record;  ///< valid if found
+    KeyRecord record;  ///< valid if found; of a revoked key only the id that had it
 };
 
 /// Reads the values that lookup_script() returned after the token.

@@ -229,10 +229,10 @@ class SimulatedRedis {
 
     std::string lookup(const std::string& key) const {
         const auto fields = redis::record_fields();
-        std::string reply = "*" + std::to_string(fields.size() + 1) + "\r\n";
+        std::string reply = "*" + std::to_string(fields.size() + 2) + "\r\n";
         const auto record = records.find(key);
         if (record == records.end()) {
-            for (std::size_t i = 0; i < fields.size(); ++i) {
+            for (std::size_t i = 0; i <= fields.size(); ++i) {
                 reply += "$-1\r\n";
             }
             return reply + ":-2\r\n";
@@ -241,7 +241,7 @@ class SimulatedRedis {
         for (const auto& field : fields) {
             reply += bulk(redis::stored_text(field, found));
         }
-        reply += found.retiring ? ":1000\r\n" : ":-1\r\n";
+        reply += found.retiring ? "$-1\r\n:1000\r\n" : "$-1\r\n:-1\r\n";
         return reply;
     }
 

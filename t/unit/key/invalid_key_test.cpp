@@ -22,6 +22,11 @@ TEST(InvalidKey, SaysWhyARecordIsNotValid) {
     EXPECT_EQ(fault(true, now), "expired");
     EXPECT_EQ(fault(false, {}), "disabled");
     EXPECT_EQ(fault(false, now), "disabled");
+    KeyRecord revoked{.id = "acme", .name = {}, .plan = {}, .limits = {}, .expires = {}};
+    revoked.active = false;
+    revoked.ended = KeyFault::kRevoked;
+    EXPECT_EQ(name_of(invalid_key(revoked, now).fault), "revoked");
+    EXPECT_EQ(invalid_key(revoked, now).id, "acme");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST_F(AcquireScript, TheLookUpOfAMissingKeyNeedsAMaster) {
     const auto found = lookup("t:key:x");
     const auto missing = lookup("t:key:y");
     redis_->run({"REPLICAOF", "NO", "ONE"});
-    EXPECT_EQ(elements_of(*found).size(), record_fields().size() + 2);
+    EXPECT_EQ(elements_of(*found).size(), record_fields().size() + 3);
     ASSERT_EQ(missing->type, REDIS_REPLY_ERROR);
     EXPECT_TRUE(text_of(*missing).starts_with("READONLY"));
 }
@@ -45,7 +45,7 @@ TEST_F(AcquireScript, TheLookUpFetchesARecord) {
     redis_->run({"HSET", "t:key:x", "id", "k1", "plan", "free", "state", "active"});
     auto reply = lookup();
     auto elements = elements_of(*reply);
-    ASSERT_EQ(elements.size(), record_fields().size() + 2) << "the token and the lifetime";
+    ASSERT_EQ(elements.size(), record_fields().size() + 3) << "the token and the lifetime";
     EXPECT_EQ(text_of(*elements[0]), "token");
     const auto found = read_lookup(elements.subspan(1));
     EXPECT_EQ(found.outcome, Lookup::Outcome::kFound);
@@ -59,7 +59,7 @@ TEST_F(AcquireScript, TheLookUpFetchesARecord) {
     redis_->run({"DEL", "t:key:x"});
     redis_->run({"HSET", "t:key:x", "revoked", "k1"});
     reply = lookup();
-    EXPECT_EQ(read_lookup(elements_of(*reply).subspan(1)).outcome, Lookup::Outcome::kUnknown);
+    EXPECT_EQ(read_lookup(elements_of(*reply).subspan(1)).outcome, Lookup::Outcome::kRevoked);
 }
 
 }  // namespace

@@ -14,15 +14,15 @@ using Outcome = Lookup::Outcome;
 
 /// The result of a look-up of a record with these fields; an absent one is nil.
 Lookup lookup(const std::map<std::string, std::string>& record,
-              const std::string& lifetime = "-1") {
-    std::string text = "*" + std::to_string(record_fields().size() + 1) + "\r\n";
+              const std::string& lifetime = "-1", const std::string& revoked = "$-1") {
+    std::string text = "*" + std::to_string(record_fields().size() + 2) + "\r\n";
     for (const auto& described : record_fields()) {
         const auto field = record.find(std::string(described.name));
         text += field == record.end()
                     ? "$-1\r\n"
                     : "$" + std::to_string(field->second.size()) + "\r\n" + field->second + "\r\n";
     }
-    text += ":" + lifetime + "\r\n";
+    text += revoked + "\r\n:" + lifetime + "\r\n";
     ReplyReader reader;
     reader.feed(text);
     return read_lookup(elements_of(*reader.next()));
@@ -50,6 +50,14 @@ TEST(Lookup, FindsARecord) {
 
 TEST(Lookup, IsUnknownWithoutAnId) {
     EXPECT_EQ(lookup({}).outcome, Outcome::kUnknown);
+}
+
+TEST(Lookup, TellsWhichIdARevokedKeyHad) {
+    const auto revoked = lookup({}, "-1", "$2\r\nk1");
+    EXPECT_EQ(revoked.outcome, Outcome::kRevoked);
+    EXPECT_EQ(revoked.record.id, "k1");
+    EXPECT_EQ(lookup({}, "-1", "$2\r\n{}").outcome, Outcome::kUnknown) << "not an id";
+    EXPECT_EQ(lookup(kRecord, "-1", "$2\r\nk1").outcome, Outcome::kFound);
 }
 
 TEST(Lookup, IsActiveOnlyInTheActiveState) {

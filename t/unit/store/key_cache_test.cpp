@@ -251,6 +251,15 @@ TEST_F(KeyCacheTest, OverwritesWhatWasFoundBefore) {
     EXPECT_EQ(found.checked, 2ms);
 }
 
+TEST_F(KeyCacheTest, RemembersWhyAKeyHasEnded) {
+    record_.active = false;
+    for (const KeyFault ended : {KeyFault::kUnknown, KeyFault::kRevoked, KeyFault::kNone}) {
+        record_.ended = ended;
+        cache_.put(key(1), record_, 1ms);
+        EXPECT_EQ(find(key(1))->record, record_);
+    }
+}
+
 TEST_F(KeyCacheTest, AKeyHasOneEntry) {
     const auto used = [&] {
         return std::array{cache_.small().used, cache_.large().used, cache_.unknown().used};
