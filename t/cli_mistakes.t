@@ -163,8 +163,11 @@ subtest 'plans and limits' => sub {
     says(0, qr/\A\z/, qw(key disable typo));
     says(0, qr/^tollgate: warning: no plan table has the plan "fre"/m, qw(key set typo --name), 'a name can be changed');
     says(0, qr/^tollgate: warning: no plan table has the plan "prp" \(did you mean "pro"\?\)/m, qw(key set ok --plan prp --force));
+    my $unused = qr/\Atollgate: --limits: the plan "free" is not custom in any plan table: the limits would have no effect: see --force\n\z/;
+    says(2, $unused, qw(key issue --plan free --id limits --limits 5r/h));
+    says(2, $unused, qw(key set ok --plan free --limits 5r/h));
     says(0, qr/^tollgate: warning: the limits of the key have no effect: the plan "free" is not custom in any plan table$/m,
-        qw(key issue --plan free --id limits --limits 5r/h));
+        qw(key issue --plan free --id limits --limits 5r/h --force));
     says(2, qr/\Atollgate: --limits: the plan "enterprise" is custom in "api", and the key has no limits: see --force\n\z/, qw(key issue --plan enterprise --id big));
     says(0, qr/^tollgate: warning: the plan "enterprise" is custom in "api" and the key has no limits: give --limits$/m,
         qw(key issue --plan enterprise --id big --force));
@@ -184,7 +187,7 @@ subtest 'usage' => sub {
     $redis->cmd('FLUSHALL');
     publish('shop:', api => \%api, search => \%search);
     my ($seconds) = @{ $redis->cmd('TIME') };
-    $tollgate->run(qw(key issue --plan free --id u --limits 5r/d));
+    $tollgate->run(qw(key issue --plan free --id u --limits 5r/d --force));
     $redis->cmd('HSET', 'shop:quota:{u}:api', '3600.number', int($seconds / 3600), '3600.count', 4, '60.number', int($seconds / 60), '60.count', 1);
     my $windows = sub { [map { [@$_{qw(table window used limit remaining)}] } @{ $tollgate->json('usage', $_[0])->{windows} }] };
     $redis->cmd('CONFIG', 'RESETSTAT');

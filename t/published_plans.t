@@ -45,7 +45,7 @@ subtest 'the command uses it' => sub {
     is($issued->{status}, 2, 'a plan that no table names is refused');
     like($issued->{err}, qr/no plan table has "fre": the plans are "enterprise", "free", "partner"/, '… with the plans that exist');
     $issued = $tollgate->run(qw(key issue --id b --plan free --limits 5r/s));
-    like($issued->{err}, qr/warning: the limits of the key have no effect/, 'limits that no plan uses');
+    is($issued->{status}, 2, 'limits that no plan uses are refused');
     unlike($tollgate->run(qw(key issue --id c --plan free))->{err}, qr/plan/, 'no warning for an existing plan');
     my $key = $tollgate->json(qw(key issue --id d --plan partner --json))->{key};
     is($gateway->get('/', $key)->status, 200, 'the key works');

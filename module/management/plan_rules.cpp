@@ -27,6 +27,21 @@ std::vector<std::string> tables_with_custom(const std::vector<PlanTable>& tables
     return {found.begin(), found.end()};
 }
 
+/// Refuses limits that no table applies: the plan is `custom` in none, nor is the default plan of a
+/// table without it.
+void refuse_unused_limits(const std::vector<PlanTable>& all, const KeyRecord& record,
+                          PlanOf owner) {
+    const auto tables = tables_for(all, owner);
+    const bool are_used = std::ranges::any_of(tables, [&](const PlanTable& table) {
+        const Plan* plan = table.find(record.plan);
+        return plan != nullptr && plan->kind == Plan::Kind::kCustom;
+    });
+    if (!record.limits.empty() && !tables.empty() && !are_used) {
+        refuse("limits: the plan \"" + record.plan +
+               "\" is not custom in any plan table: the limits would have no effect");
+    }
+}
+
 }  // namespace
 
 std::vector<PlanTable> tables_in(const redis::Value& hash) {
@@ -100,19 +115,6 @@ void require_usable_plan(const std::vector<PlanTable>& all, const KeyRecord& rec
     }
 }
 
-void refuse_unused_limits(const std::vector<PlanTable>& all, const KeyRecord& record,
-                          PlanOf owner) {
-    const auto tables = tables_for(all, owner);
-    const bool are_used = std::ranges::any_of(tables, [&](const PlanTable& table) {
-        const Plan* plan = table.find(record.plan);
-        return plan != nullptr && plan->kind == Plan::Kind::kCustom;
-    });
-    if (!record.limits.empty() && !tables.empty() && !are_used) {
-        refuse("limits: the plan \"" + record.plan +
-               "\" is not custom in any plan table: the limits would have no effect");
-    }
-}
-
 void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record,
                           PlanOf owner) {
     if (record.limits.empty()) {
@@ -130,6 +132,21 @@ void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord&
                    "\" of \"" + table.name + "\" slides");
         }
     }
+}
+
+void check_changed_plan(const std::vector<PlanTable>& tables, const KeyRecord& record,
+                        const KeyChanges& changes, Forced forced, PlanOf owner) {
+    const bool has_limits = changes.has(redis::record_field::kLimits);
+    if (!has_limits && !changes.has(redis::record_field::kPlan)) {
+        return;
+    }
+    if (forced == Forced::kNo) {
+        require_usable_plan(tables, record, owner);
+        if (has_limits) {
+            refuse_unused_limits(tables, record, owner);
+        }
+    }
+    refuse_sliding_month(tables, record, owner);
 }
 
 }  // namespace tollgate::management

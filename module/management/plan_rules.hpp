@@ -5,6 +5,7 @@
 
 #include "module/key/key_record.hpp"
 #include "module/management/database.hpp"
+#include "module/management/key_changes.hpp"
 #include "module/quota/plan.hpp"
 #include "module/redis/protocol/schema.hpp"
 
@@ -41,15 +42,19 @@ std::vector<PlanTable> tables_for(const std::vector<PlanTable>& tables, PlanOf o
 void require_usable_plan(const std::vector<PlanTable>& all, const KeyRecord& record,
                          PlanOf owner = PlanOf::kKey);
 
-/// Throws OperationError with Reason::kInvalid if the record has limits, and its plan is `custom`
-/// in no table, nor is the default plan of a table without it: the limits would have no effect.
-/// Does nothing without tables.
-void refuse_unused_limits(const std::vector<PlanTable>& all, const KeyRecord& record,
-                          PlanOf owner = PlanOf::kKey);
-
 /// Throws OperationError with Reason::kInvalid if the record's limits contain a month, and its plan
 /// is `custom` with sliding windows in one of the tables: the gateways would refuse the key.
 void refuse_sliding_month(const std::vector<PlanTable>& tables, const KeyRecord& record,
                           PlanOf owner = PlanOf::kKey);
+
+/// Whether an operator insists on values that the gateways do not apply now.
+enum class Forced : bool { kNo, kYes };
+
+/// Checks the plan and the limits of a record if these changes set one of them, before it is
+/// stored. Throws as require_usable_plan(), and if limits are set and the plan is `custom` in no
+/// table, nor is the default plan of a table without it: they would have no effect. What is forced
+/// only obeys refuse_sliding_month().
+void check_changed_plan(const std::vector<PlanTable>& tables, const KeyRecord& record,
+                        const KeyChanges& changes, Forced forced, PlanOf owner = PlanOf::kKey);
 
 }  // namespace tollgate::management

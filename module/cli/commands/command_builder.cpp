@@ -94,10 +94,9 @@ CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::stri
 }
 
 CLI::Option* add_force_option(CLI::App& command, CommandLine& line) {
-    return command.add_flag(
-        "--force", line.force,
-        "Accept a prefix that no gateway uses, a plan that no plan table has, and "
-        "a `custom` plan without limits");
+    return command.add_flag("--force", line.force,
+                            "Accept a prefix that no gateway uses, a plan that no plan table has, "
+                            "a `custom` plan without limits, and limits of another plan");
 }
 
 void add_import_force_option(CLI::App& command, CommandLine& line) {

@@ -27,14 +27,9 @@ void set_group(RedisSession& session, const CommandLine& line) {
     const auto tables = tables_to_check(session);
     KeyRecord changed;
     const auto check = [&](const KeyRecord& record) {
-        using management::PlanOf;
         changed = record;
-        if (tables && !line.force) {
-            management::require_usable_plan(*tables, record, PlanOf::kGroup);
-        }
-        if (tables) {
-            management::refuse_sliding_month(*tables, record, PlanOf::kGroup);
-        }
+        management::check_changed_plan(tables.value_or(std::vector<PlanTable>()), record, changes,
+                                       management::Forced(line.force), management::PlanOf::kGroup);
     };
     const auto durability =
         complete(management::change_group(caller_of(session), line.id, changes, check));

@@ -37,11 +37,14 @@ std::chrono::sys_seconds time_of(RedisSession& session) {
 }
 
 /// Refuses a record that the gateways would not apply. Throws Failure.
-void check_plan(const Tables& tables, const KeyRecord& record, bool force) {
-    if (!force) {
-        check_options([&] { management::require_usable_plan(tables, record); }, ": see --force");
-    }
-    check_options([&] { management::refuse_sliding_month(tables, record); });
+void check_plan(const Tables& tables, const KeyRecord& record,
+                const management::KeyChanges& changes, bool force) {
+    using management::Forced;
+    const auto check = [&](Forced forced) {
+        management::check_changed_plan(tables, record, changes, forced);
+    };
+    check_options([&] { check(Forced::kYes); });
+    check_options([&] { check(Forced(force)); }, ": see --force");
 }
 
 /// A key of a new id.
@@ -62,7 +65,7 @@ NewKey read_new_key(RedisSession& session, const CommandLine& line) {
     check_options([&] { management::apply(key.first.values, record); });
     record.id = line.new_id ? *line.new_id : management::random_key_id();
     key.tables = tables_to_check(session);
-    check_plan(key.tables.value_or(Tables()), record, line.force);
+    check_plan(key.tables.value_or(Tables()), record, key.first.values, line.force);
     return key;
 }
 
@@ -231,10 +234,7 @@ void set_key(RedisSession& session, const CommandLine& line) {
     const auto tables = tables_to_check(session);
     KeyRecord changed;
     update(session, line, "set", changes, [&](const KeyRecord& record) {
-        if (tables && (changes.has(redis::record_field::kPlan) ||
-                       changes.has(redis::record_field::kLimits))) {
-            check_plan(*tables, record, line.force);
-        }
+        check_plan(tables.value_or(Tables()), record, changes, line.force);
         changed = record;
     });
     if (tables) {

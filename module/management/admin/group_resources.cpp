@@ -41,11 +41,7 @@ Task<AdminResponse> change_group_of(ResourceRequest request) {
     const auto changes = read_group_changes(request.request.body);
     const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
     const std::function<void(const KeyRecord&)> check = [&](const KeyRecord& record) {
-        require_usable_plan(tables, record, PlanOf::kGroup);
-        if (changes.has(redis::record_field::kLimits)) {
-            refuse_unused_limits(tables, record, PlanOf::kGroup);
-        }
-        refuse_sliding_month(tables, record, PlanOf::kGroup);
+        check_changed_plan(tables, record, changes, Forced::kNo, PlanOf::kGroup);
     };
     const auto durability = co_await change_group(request.caller(), request.id, changes, check);
     auto response = co_await show_group(std::move(request));

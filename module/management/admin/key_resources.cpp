@@ -33,9 +33,7 @@ Task<AdminResponse> make_first_key(const ResourceRequest& request,
     KeyRecord record;
     apply(body.changes, record);
     const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
-    require_usable_plan(tables, record);
-    refuse_unused_limits(tables, record);
-    refuse_sliding_month(tables, record);
+    check_changed_plan(tables, record, body.changes, Forced::kNo);
     record.id = id;
     KeyMaking making(request.caller(), FirstKey{.record = std::move(record),
                                                 .created = now,
@@ -142,16 +140,8 @@ Task<AdminResponse> change_key(ResourceRequest request) {
     const auto now = co_await reader.now();
     const auto changes = read_changes(request.request.body, now, request.held, request.id);
     const auto tables = co_await read_known_tables(request.database, request.keys, request.tables);
-    const bool has_plan =
-        changes.has(redis::record_field::kLimits) || changes.has(redis::record_field::kPlan);
     const std::function<void(const KeyRecord&)> check = [&](const KeyRecord& record) {
-        if (has_plan) {
-            require_usable_plan(tables, record);
-            if (changes.has(redis::record_field::kLimits)) {
-                refuse_unused_limits(tables, record);
-            }
-            refuse_sliding_month(tables, record);
-        }
+        check_changed_plan(tables, record, changes, Forced::kNo);
     };
     const auto durability = co_await change_keys(request.caller(), "set", request.id, changes,
                                                  check, request.preconditions.condition());

@@ -61,8 +61,11 @@ TEST(PlanRules, RefusesLimitsThatNoTableUses) {
         KeyRecord record;
         record.plan = plan;
         record.limits = limits;
+        const KeyChanges changes{.values = {{"limits", limits}}};
+        check_changed_plan(tables, record, changes, Forced::kYes);
+        check_changed_plan(tables, record, {.values = {{"name", "n"}}}, Forced::kNo);
         try {
-            refuse_unused_limits(tables, record);
+            check_changed_plan(tables, record, changes, Forced::kNo);
             return false;
         } catch (const OperationError&) {
             return true;
