@@ -34,16 +34,6 @@ std::vector<std::string> digests_in(const KeysOfId& keys) {
     return digests;
 }
 
-/// Why a record is refused one of whose keys Redis has as something else.
-std::string why_refused(const StoredKey& other) {
-    if (!other.revoked_of.empty()) {
-        return revoked_key(other.revoked_of).what();
-    }
-    return other.is_invalid
-               ? "Redis has something else under the name of the key: key:" + other.digest
-               : "the key already exists: its id is \"" + other.record.id + "\"";
-}
-
 /// The names in Redis that several records of a file may have, of which only the first is stored.
 class FirstNames {
   public:
@@ -295,7 +285,7 @@ Task<void> BulkImport::examine(Record record) {
     const auto foreign =
         std::ranges::find_if(all, [&](const StoredKey& key) { return key.record.id != wanted.id; });
     if (foreign != all.end()) {
-        refuse(record.line, why_refused(*foreign));
+        refuse(record.line, key_in_use(*foreign).what());
         co_return;
     }
     if (own.size() == wanted.keys.size()) {

@@ -71,18 +71,11 @@ Task<void> KeyTransactions::reserve(std::string digest, std::string id, Revoked 
     for (bool reserved = false; !reserved;) {
         const auto found = co_await find(digest);
         const bool was_revoked = found && !found->revoked_of.empty();
-        if (was_revoked && revoked == Revoked::kRefused) {
-            throw revoked_key(found->revoked_of);
-        }
-        if (found && found->is_invalid) {
-            throw OperationError(
-                Reason::kKeyExists,
-                "Redis has something else under the name of the key: remove " + hash);
-        }
-        if (found && !was_revoked &&
-            !(found->pending || (found->is_unfinished() && found->record.id == id))) {
-            throw OperationError(Reason::kKeyExists,
-                                 "the key already exists: its id is \"" + found->record.id + "\"");
+        const bool is_replaced =
+            !found || (was_revoked && revoked == Revoked::kRevived) || found->pending ||
+            (found->is_key() && found->is_unfinished() && found->record.id == id);
+        if (!is_replaced) {
+            throw key_in_use(*found);
         }
         if (found && !was_revoked) {
             const bool is_over = co_await wait_or_time_out();
@@ -441,8 +434,16 @@ Task<void> KeyTransactions::announce_ended(std::vector<std::string> digests) {
     }
 }
 
-OperationError revoked_key(const std::string& id) {
-    return {Reason::kRevokedKey, "the key was revoked: its id was \"" + id + "\""};
+OperationError key_in_use(const StoredKey& found) {
+    if (!found.revoked_of.empty()) {
+        return {Reason::kRevokedKey,
+                "the key was revoked: its id was \"" + found.revoked_of + "\""};
+    }
+    if (found.is_invalid) {
+        return {Reason::kKeyExists,
+                "Redis has something else under the name of the key: remove key:" + found.digest};
+    }
+    return {Reason::kKeyExists, "the key already exists: its id is \"" + found.record.id + "\""};
 }
 
 OperationError concurrent_change(const std::string& id) {

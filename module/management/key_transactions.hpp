@@ -145,8 +145,9 @@ class KeyTransactions {
     int waits_ = 0;              ///< for other operations
 };
 
-/// The error for a key that must not become valid again. It was revoked as one of this id.
-OperationError revoked_key(const std::string& id);
+/// The error for a key that is to be stored although Redis has this under its name: the same key, a
+/// note that it was revoked, or something else.
+OperationError key_in_use(const StoredKey& found);
 
 /// The error for an id that another operation has changed at the same time.
 OperationError concurrent_change(const std::string& id);

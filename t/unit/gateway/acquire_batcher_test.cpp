@@ -484,6 +484,7 @@ TEST_F(AcquireBatcherTest, ALateReplyGivesBackWhatNobodyWaitsFor) {
         run_for(10s);
         EXPECT_EQ(counted("k0"), granted_before + 1);
         EXPECT_EQ(state("k0").lease, 0);
+        worker.transport.choose_fate = nullptr;
     }
     EXPECT_EQ(statistics["lease_units.lost"].value(), 0);
     EXPECT_EQ(statistics["lease_units.granted"].value(),
