@@ -153,7 +153,7 @@ subtest 'many searches beside other requests' => sub {
     my $page = ask('GET', 'keys?meta=a=1&limit=1');
     is_deeply $page->json, { keys => [], next => undef }, 'a search without a result reads all ids';
     # Batches go on without their clients, but nothing else does.
-    wait_until('the end of the batches', sub { $gateway->calls(sub { are_read() for 1 .. 200 }) == 0 });
+    wait_until('the end of the batches', sub { $gateway->calls(sub { are_read() for 1 .. 200 }) == 0 }, 180);
     # A read ends with its client.
     my $whole = $gateway->calls(sub { ask('GET', 'keys?meta=a=1&limit=1') });
     my $of_left = $gateway->calls(sub {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "module/management/stored_key.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::management {
 
@@ -31,6 +32,19 @@ class IdSnapshot {
     /// removed, or belongs to another id. What is no record at all has not ended.
     const std::vector<std::string>& ended() const { return ended_; }
 
+    /// The conditions of a transaction that is executed only while the id is as it was read: its
+    /// set, and what Redis has of each digest.
+    std::vector<Condition> unchanged(const redis::Keys& keys) const {
+        std::vector<Condition> conditions{
+            {.command = {"SMEMBERS", keys.id(id())}, .elements = digests_}};
+        for (const auto* const all : {&keys_.keys, &others_}) {
+            for (const auto& key : *all) {
+                conditions.push_back(management::unchanged(keys.key(key.digest), key));
+            }
+        }
+        return conditions;
+    }
+
     /// The keys of the id, without pending ones.
     KeysOfId without_pending() && {
         std::erase_if(keys_.keys, std::mem_fn(&StoredKey::pending));
@@ -47,6 +61,7 @@ class IdSnapshot {
     KeysOfId keys_{};
     std::vector<std::string> digests_{};
     std::vector<std::string> ended_{};
+    std::vector<StoredKey> others_{};  ///< of the digests without a key of the id
 };
 
 }  // namespace tollgate::management

@@ -93,17 +93,31 @@ Task<void> KeyIndex::add(std::vector<std::string> entries) {
 }
 
 Task<void> KeyIndex::remove(std::string id, std::vector<std::string> entries) {
-    if (entries.empty()) {
+    KeysOfId keys;
+    const bool is_apart = !database_.may_span(keys_.id(id), keys_.index());
+    for (bool removed = false; !removed;) {
+        if (entries.empty()) {
+            co_return;
+        }
+        auto read = co_await reader_.snapshot(id);
+        Transaction transaction;
+        if (!is_apart) {
+            transaction.conditions = read.unchanged(keys_);
+        }
+        keys = std::move(read).with_pending();
+        std::erase_if(entries, [&](const std::string& entry) { return has_entry(keys, entry); });
+        if (entries.empty()) {
+            co_return;
+        }
+        redis::Command command{"ZREM", keys_.index()};
+        command.insert(command.end(), entries.begin(), entries.end());
+        transaction.commands.push_back(std::move(command));
+        const auto replies = co_await execute(database_, std::move(transaction));
+        removed = replies.has_value();
+    }
+    if (!is_apart) {
         co_return;
     }
-    auto keys = co_await reader_.all_keys(id);
-    std::erase_if(entries, [&](const std::string& entry) { return has_entry(keys, entry); });
-    if (entries.empty()) {
-        co_return;
-    }
-    redis::Command command{"ZREM", keys_.index()};
-    command.insert(command.end(), entries.begin(), entries.end());
-    co_await run(database_, std::move(command));
     // Another operation may have given them to the id meanwhile.
     keys = co_await reader_.all_keys(std::move(id));
     std::erase_if(entries, [&](const std::string& entry) { return !has_entry(keys, entry); });

@@ -54,7 +54,7 @@ Task<KeysOfId> KeyOperation::create(StoredKey key, KeyTransactions::Revoked revo
             throw OperationError(Reason::kIdExists, "the id \"" + id + "\" already exists");
         }
         if (!reserved) {
-            co_await transactions_.reserve(digest, id, revoked);
+            co_await transactions_.reserve(key, revoked);
         }
         bool removed = true;
         for (const auto& other : others) {

@@ -167,9 +167,12 @@ Task<std::vector<IdSnapshot*>> KeyReader::read_again(std::vector<IdSnapshot*> id
             // The digest may have been reserved for another id since.
             if (key && key->is_key() && key->record.id == before->id()) {
                 keys.push_back(std::move(*key));
-            } else if (!key || !key->is_invalid) {
+                continue;
+            }
+            if (!key || !key->is_invalid) {
                 read.ended_.push_back(digest);
             }
+            read.others_.push_back(std::move(key).value_or(StoredKey{.digest = digest}));
         }
         std::ranges::stable_sort(keys, is_before);
         const bool is_confirmed = std::ranges::is_permutation(read.digests_, before->digests_) &&

@@ -147,6 +147,8 @@ Task<void> KeyOperation::revoke(std::string id) {
     // Another operation may have stored one of them again, before the set was removed.
     std::set<std::string> listed(digests.begin(), digests.end());
     co_await remove_all(id, std::move(listed));
+    // Or have listed the id again.
+    co_await transactions_.unlist_if_empty(id);
     if (!may_span) {
         co_await run(database_, remove_uses);
     }

@@ -136,7 +136,10 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
             }
         }
         if (!reserved) {
-            co_await transactions_.reserve(digest, id, KeyTransactions::Revoked::kRefused);
+            StoredKey successor{.digest = digest};
+            successor.record.id = id;
+            co_await transactions_.reserve(std::move(successor),
+                                           KeyTransactions::Revoked::kRefused);
             reserved = true;
         }
         const bool claimed = co_await transactions_.claim(id, digest, keys, false);

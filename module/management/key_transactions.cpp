@@ -66,14 +66,17 @@ Task<std::vector<StoredKey>> KeyTransactions::settled_keys(std::string id, std::
     }
 }
 
-Task<void> KeyTransactions::reserve(std::string digest, std::string id, Revoked revoked) {
+Task<void> KeyTransactions::reserve(StoredKey key, Revoked revoked) {
+    const auto& digest = key.digest;
     const auto hash = keys_.key(digest);
+    key.pending = true;
+    key.operation = operation_;
     for (bool reserved = false; !reserved;) {
         const auto found = co_await find(digest);
         const bool was_revoked = found && !found->revoked_of.empty();
         const bool is_replaced =
             !found || (was_revoked && revoked == Revoked::kRevived) || found->pending ||
-            (found->is_key() && found->is_unfinished() && found->record.id == id);
+            (found->is_key() && found->is_unfinished() && found->record.id == key.record.id);
         if (!is_replaced) {
             throw key_in_use(*found);
         }
@@ -84,11 +87,9 @@ Task<void> KeyTransactions::reserve(std::string digest, std::string id, Revoked 
             }
         }
         auto transaction = change_of(found.value_or(StoredKey{.digest = digest}));
-        transaction.commands = {
-            {"DEL", hash},
-            {"HSET", hash, std::string(field::kId), id, std::string(field::kState),
-             std::string(redis::key_state::kPending), std::string(field::kOperation), operation_},
-            {"PEXPIRE", hash, kReservationTime}};
+        transaction.commands = {{"DEL", hash},
+                                write_stored_key(hash, key).front(),
+                                {"PEXPIRE", hash, kReservationTime}};
         // A user who may not publish, or not write the audit, is refused here, before the id is
         // claimed.
         transaction.names = {digest};
@@ -215,13 +216,14 @@ Task<bool> KeyTransactions::change_unless(StoredKey read, Change apply,
     const auto hash = keys_.key(digest);
     const bool is_apart = !database_.may_span(hash, keys_.index());
     for (bool changed = false; !changed;) {
+        auto found = co_await find(digest);
         if (source) {
+            // After the key was read: who changes the source then changes the key later.
             const auto now = co_await find(source->digest);
             if (!now || now->stored_fields != source->stored_fields) {
                 co_return false;
             }
         }
-        auto found = co_await find(digest);
         if (!found || found->pending || found->record.id != id ||
             found->record.retiring != read.record.retiring) {
             co_return false;
@@ -260,13 +262,27 @@ Task<bool> KeyTransactions::change_unless(StoredKey read, Change apply,
         } else if (is_apart) {
             // The key may have been removed meanwhile, or changed.
             co_await index_.remove(id, std::move(entries.added));
-            const auto now = co_await find(digest);
-            const StoredKey& current = now && now->record.id == id ? *now : before;
-            OwnerName owner{.id = id, .group = current.record.group};
-            co_await restore_group(database_, keys_, std::move(owner), found->record.group);
+        }
+        if (is_apart) {
+            co_await settle_group(id, before);
         }
     }
     co_return true;
+}
+
+/// Stores the group of an id in the index until it is that of a key: another operation may have
+/// stored the group of the record that it has read. `before` is the key as it was read.
+Task<void> KeyTransactions::settle_group(std::string id, StoredKey before) {
+    constexpr int kMostAttempts = 100;
+    for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
+        const auto now = co_await find(before.digest);
+        const StoredKey& current = now && now->record.id == id ? *now : before;
+        OwnerName owner{.id = id, .group = current.record.group};
+        const bool is_settled = co_await restore_group(database_, keys_, std::move(owner));
+        if (is_settled) {
+            co_return;
+        }
+    }
 }
 
 Task<void> KeyTransactions::remove(std::string digest, std::string id, Ending ending) {

@@ -35,9 +35,11 @@ class KeyTransactions {
 
     /// Whether a key may be stored that was revoked before.
     enum class Revoked : bool { kRefused, kRevived };
-    /// Reserves a digest for this id. Replaces the reservation of an interrupted operation. Throws
-    /// Reason::kKeyExists if the key is in use, and Reason::kRevokedKey.
-    Task<void> reserve(std::string digest, std::string id, Revoked revoked);
+    /// Reserves a digest for its id. The reservation has the record, as far as it is known, so that
+    /// no other operation takes its entries out of the index. Replaces the reservation of an
+    /// interrupted operation. Throws Reason::kKeyExists if the key is in use, and
+    /// Reason::kRevokedKey.
+    Task<void> reserve(StoredKey key, Revoked revoked);
 
     /// Adds a digest to the set of its id, and removes expired digests and their last uses. Returns
     /// false if the set has changed, or contains a key that is not in `known`. If `first`, the id
@@ -130,6 +132,7 @@ class KeyTransactions {
     std::vector<redis::Command> ending_of(const StoredKey& key, const std::string& id,
                                           Ending ending) const;
     Task<bool> change_unless(StoredKey read, Change apply, std::optional<StoredKey> source);
+    Task<void> settle_group(std::string id, StoredKey before);
     Task<bool> wait_or_time_out();
     Task<void> announce_ended(std::vector<std::string> digests);
     Transaction change_of(const StoredKey& key) const;

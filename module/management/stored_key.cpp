@@ -126,7 +126,9 @@ std::vector<redis::Command> write_stored_key(const std::string& hash, const Stor
     std::string successor_state;
     for (const auto& part : redis::record_fields()) {
         auto value = redis::stored_text(part, key.record);
-        if (key.replaced && part.name == field::kState) {
+        if (key.pending && part.name == field::kState) {
+            value = state::kPending;
+        } else if (key.replaced && part.name == field::kState) {
             successor_state = std::exchange(value, state::kReplaced);
         }
         set_or_remove(part.name, value);
