@@ -264,24 +264,25 @@ Task<bool> KeyTransactions::change_unless(StoredKey read, Change apply,
             co_await index_.remove(id, std::move(entries.added));
         }
         if (is_apart) {
-            co_await settle_group(id, before);
+            co_await settle_group(id);
         }
     }
     co_return true;
 }
 
-/// Stores the group of an id in the index until it is that of a key: another operation may have
-/// stored the group of the record that it has read. `before` is the key as it was read.
-Task<void> KeyTransactions::settle_group(std::string id, StoredKey before) {
+/// Stores the group of an id in the index until it is that of its current key: another operation
+/// may have stored the group of the record that it has read.
+Task<void> KeyTransactions::settle_group(std::string id) {
     constexpr int kMostAttempts = 100;
-    for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
-        const auto now = co_await find(before.digest);
-        const StoredKey& current = now && now->record.id == id ? *now : before;
-        OwnerName owner{.id = id, .group = current.record.group};
-        const bool is_settled = co_await restore_group(database_, keys_, std::move(owner));
-        if (is_settled) {
+    bool is_settled = false;
+    for (int attempts = 0; attempts < kMostAttempts && !is_settled; ++attempts) {
+        const auto read = co_await reader_.snapshot(id);
+        const auto& keys = read.keys();
+        if (keys.empty() || keys.front().pending) {
             co_return;
         }
+        OwnerName owner{.id = id, .group = keys.front().record.group};
+        is_settled = co_await restore_group(database_, keys_, std::move(owner));
     }
 }
 

@@ -132,7 +132,7 @@ class KeyTransactions {
     std::vector<redis::Command> ending_of(const StoredKey& key, const std::string& id,
                                           Ending ending) const;
     Task<bool> change_unless(StoredKey read, Change apply, std::optional<StoredKey> source);
-    Task<void> settle_group(std::string id, StoredKey before);
+    Task<void> settle_group(std::string id);
     Task<bool> wait_or_time_out();
     Task<void> announce_ended(std::vector<std::string> digests);
     Transaction change_of(const StoredKey& key) const;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -43,9 +42,8 @@ class ConcurrentChangeTest : public testing::TestWithParam<bool> {
         start_ = database_.data;
     }
 
-    KeyOperation new_operation(AcceptsVersion condition = {}) {
-        return {
-            database_, keys_, {.actor = "a", .action = "x", .id = "acme"}, std::move(condition)};
+    KeyOperation new_operation() {
+        return {database_, keys_, {.actor = "a", .action = "x", .id = "acme"}};
     }
 
     void issue_first() {
@@ -64,31 +62,17 @@ class ConcurrentChangeTest : public testing::TestWithParam<bool> {
         };
     }
 
-    Operate rename(std::string name, bool is_conditional = false) {
-        return [this, name = std::move(name), is_conditional] {
-            AcceptsVersion condition;
-            if (is_conditional) {
-                condition = [](const std::optional<std::string>& version) { return !!version; };
-            }
-            auto operation = new_operation(std::move(condition));
-            run_to_end(operation.update("acme", [&](KeyRecord& record) { record.name = name; }));
+    Operate change(std::function<void(KeyRecord&)> change) {
+        return [this, change = std::move(change)] {
+            auto operation = new_operation();
+            run_to_end(operation.update("acme", change));
         };
     }
-
-    /// `is_conditional`: only if no other operation changes the key meanwhile.
-    Operate regroup(std::string group, bool is_conditional = false) {
-        return [this, group = std::move(group), is_conditional] {
-            AcceptsVersion condition;
-            if (is_conditional) {
-                condition = [first = std::make_shared<std::optional<std::string>>()](
-                                const std::optional<std::string>& version) {
-                    *first = *first ? *first : version;
-                    return version == *first;
-                };
-            }
-            auto operation = new_operation(std::move(condition));
-            run_to_end(operation.update("acme", [&](KeyRecord& record) { record.group = group; }));
-        };
+    Operate rename(const std::string& name) {
+        return change([=](KeyRecord& record) { record.name = name; });
+    }
+    Operate regroup(const std::string& group) {
+        return change([=](KeyRecord& record) { record.group = group; });
     }
 
     Operate revoke() {
@@ -166,17 +150,6 @@ class ConcurrentChangeTest : public testing::TestWithParam<bool> {
     MemoryDatabase::Data start_;
 };
 
-TEST_P(ConcurrentChangeTest, TwoChangesLeaveEqualKeys) {
-    for (const bool is_conditional : {false, true}) {
-        int calls = 0;
-        for (; execute_both(rename("a", is_conditional), rename("b"), calls); ++calls) {
-            EXPECT_EQ(names(), Names(2, names().front())) << calls;
-            EXPECT_EQ(indexed("acme"), Names(1, "name:" + names().front() + "\nacme")) << calls;
-        }
-        EXPECT_GT(calls, 6);
-    }
-}
-
 TEST_P(ConcurrentChangeTest, AChangeMakesKeysEqualThatAnInterruptedOneHasLeft) {
     int calls = 0;
     for (bool is_interrupted = true; is_interrupted; ++calls) {
@@ -188,46 +161,6 @@ TEST_P(ConcurrentChangeTest, AChangeMakesKeysEqualThatAnInterruptedOneHasLeft) {
         EXPECT_EQ(database_.announced, (std::set<std::string>{"acme", "first", "second"}));
     }
     EXPECT_GT(calls, 6);
-}
-
-TEST_P(ConcurrentChangeTest, ASuccessorHasTheChangesOfItsPredecessor) {
-    for (const auto overlap : {0s, std::chrono::seconds(1h)}) {
-        // The second pass has the keys of the first one again, which have not ended then.
-        const auto before = database_.data;
-        rotate("third", 0s)();
-        start_ = database_.data;
-        int calls = 0;
-        for (; execute_both(rotate("fourth", overlap), rename("new"), calls); ++calls) {
-            EXPECT_EQ(names(), Names(overlap == 0s ? 1 : 2, "new")) << calls;
-            EXPECT_EQ(indexed("acme"), Names(1, "name:new\nacme")) << calls;
-        }
-        EXPECT_GT(calls, 15);
-        for (calls = 0; execute_both(rename("newer"), rotate("fifth", overlap), calls); ++calls) {
-            EXPECT_EQ(names(), Names(overlap == 0s ? 1 : 2, "newer")) << calls;
-        }
-        EXPECT_GT(calls, 3);
-        database_.data = before;
-    }
-}
-
-TEST_P(ConcurrentChangeTest, ARevocationLeavesNothing) {
-    const std::vector<Operate> others{rename("new"), rotate("third", 0s), rotate("third", 1h)};
-    rotate("sole", 0s)();
-    start_ = database_.data;
-    for (const auto& other : others) {
-        for (const bool is_revoked_first : {false, true}) {
-            const auto& operate = is_revoked_first ? revoke() : other;
-            const auto& second = is_revoked_first ? other : revoke();
-            int calls = 0;
-            for (; execute_both(operate, second, calls); ++calls) {
-                EXPECT_EQ(valid_keys(), Names()) << calls;
-                EXPECT_EQ(indexed("acme"), Names()) << calls;
-                EXPECT_FALSE(database_.data.sets.contains("t:id:{acme}")) << calls;
-                EXPECT_FALSE(database_.data.scores["t:ids"].contains("acme")) << calls;
-            }
-            EXPECT_GT(calls, 3);
-        }
-    }
 }
 
 TEST_P(ConcurrentChangeTest, ARevocationKeepsTheGroupThatTheIdHad) {
@@ -249,21 +182,6 @@ TEST_P(ConcurrentChangeTest, ARevocationKeepsTheGroupThatTheIdHad) {
                 << calls;
         }
         database_.data = start_;
-    }
-}
-
-TEST_P(ConcurrentChangeTest, TheIndexHasTheGroupOfTheRecord) {
-    rotate("sole", 0s)();
-    start_ = database_.data;
-    for (const std::string other : {"team", "crew"}) {
-        for (int calls = 0; calls < kMostCalls; ++calls) {
-            execute_both(regroup("team", true), regroup(other, true), calls);
-            KeyReader reader(database_, keys_);
-            const auto keys = run_to_end(reader.all_keys("acme")).keys;
-            ASSERT_EQ(keys.size(), 1U);
-            const auto& index = database_.data.hashes["t:group_of_ids"];
-            EXPECT_EQ(index.at("acme"), keys.front().record.group) << other << " " << calls;
-        }
     }
 }
 

@@ -1,4 +1,5 @@
-// A rotation without overlap replaces the key of an id between two calls of another operation.
+// A rotation without overlap replaces the key of an id between two calls of a reader; or the key
+// changes between all of them.
 
 #include <gtest/gtest.h>
 
@@ -54,19 +55,30 @@ TEST_P(ConcurrentRotationTest, APageHasTheKey) {
     expect_one(run_to_end(reader_.keys_of(std::move(ids))).front());
 }
 
-TEST_P(ConcurrentRotationTest, AnUpdateChangesTheKeyThatIsLeft) {
-    auto operation = new_operation();
-    run_to_end(operation.update("acme", [](KeyRecord& record) { record.name = "changed"; }));
-    expect_one(run_to_end(reader_.find("acme")));
-    EXPECT_EQ(run_to_end(reader_.find("acme")).keys.front().record.name, "changed");
-}
-
-TEST_P(ConcurrentRotationTest, ARotationReplacesTheKeyThatIsLeft) {
-    auto operation = new_operation();
-    EXPECT_EQ(run_to_end(operation.rotate("acme", "third", 0s, {})).keys.size(), 1U);
-}
-
 INSTANTIATE_TEST_SUITE_P(AfterCalls, ConcurrentRotationTest, testing::Range(0, 10));
+
+TEST(ConcurrentReading, AnIdThatChangesAllTheTimeIsNotReadForEver) {
+    MemoryDatabase database;
+    const redis::Keys keys = MemoryDatabase::keys();
+    issue(database, "acme", "first");
+    KeyReader reader(database, keys);
+    int changes = 0;
+    const std::function<void()> change_again = [&] {
+        database.data.hashes["t:key:first"]["name"] = std::to_string(++changes);
+        database.calls_before = 0;
+        database.before_call = change_again;
+    };
+    database.before_call = change_again;
+    try {
+        run_to_end(reader.find("acme"));
+        FAIL() << "a snapshot of an id that changes between all reads";
+    } catch (const OperationError& error) {
+        EXPECT_EQ(error.reason(), Reason::kConcurrentChange);
+    }
+    EXPECT_LT(changes, 100);
+    database.before_call = nullptr;
+    EXPECT_EQ(run_to_end(reader.find("acme")).keys.size(), 1U);
+}
 
 }  // namespace
 }  // namespace tollgate::management

@@ -252,11 +252,12 @@ TEST_F(KeyCacheTest, OverwritesWhatWasFoundBefore) {
 }
 
 TEST_F(KeyCacheTest, RemembersWhyAKeyHasEnded) {
-    record_.active = false;
+    KeyRecord record = record_;
+    record.active = false;
     for (const KeyFault ended : {KeyFault::kUnknown, KeyFault::kRevoked, KeyFault::kNone}) {
-        record_.ended = ended;
-        cache_.put(key(1), record_, 1ms);
-        EXPECT_EQ(find(key(1))->record, record_);
+        record.ended = ended;
+        cache_.put(key(1), record, 1ms);
+        EXPECT_EQ(find(key(1))->record, record);
     }
 }
 
