@@ -47,7 +47,7 @@ my @key = @{ $listed{'`key show`, `key import`, `set`, `enable`, `disable`'} };
 my @issued = (@key, 'key');
 is_deeply($listed{'`key issue`, `rotate`'}, ['key'], 'issue and rotate have the members of show and the key');
 
-my $issued = $tollgate->json(qw(key issue --plan free --name x --limits 5r/s --expires 30d --id k1));
+my $issued = $tollgate->json(qw(key issue --plan free --name x --limits 5r/s --force --expires 30d --id k1));
 prints($issued, \@issued, 'key issue');
 prints($tollgate->json(qw(key rotate k1 --overlap 1h)), \@issued, 'key rotate');
 prints($tollgate->json(qw(key show k1)), \@key, 'key show');
