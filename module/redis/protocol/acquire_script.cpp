@@ -13,11 +13,6 @@ namespace tollgate::redis {
 
 namespace {
 
-struct ScriptFile {
-    std::string_view name;
-    std::string_view text;
-};
-
 /// The files of scripts/acquire/. A file inserts only files that come after it here.
 constexpr std::array kInserted{
     ScriptFile{
@@ -42,7 +37,7 @@ constexpr std::array kInserted{
     },
 };
 
-/// The files of scripts/acquire/rare/: each returns a function.
+/// The files of scripts/acquire/rare/, and what other scripts have, too: each returns a function.
 constexpr std::array kRare{
     ScriptFile{
         "adjust",
@@ -82,7 +77,11 @@ constexpr std::array kRare{
     },
     ScriptFile{
         "recall",
-#include "module/redis/protocol/scripts/acquire/rare/recall.lua"
+#include "module/redis/protocol/scripts/recall.lua"
+    },
+    ScriptFile{
+        "recall_leases",
+#include "module/redis/protocol/scripts/acquire/rare/recall_leases.lua"
     },
     ScriptFile{
         "refill",
@@ -96,12 +95,7 @@ constexpr std::array kRare{
 
 /// The text of acquire.lua with that of the other files.
 std::string acquire_text() {
-    std::string text = "local function rare(name)";
-    for (const ScriptFile& file : kRare) {
-        text.append("\nif name == '").append(file.name).append("' then").append(file.text);
-        text.append("\nend");
-    }
-    text.append("\nend").append(
+    std::string text = with_rare(kRare,
 #include "module/redis/protocol/scripts/acquire.lua"
     );
     for (const ScriptFile& file : kInserted) {

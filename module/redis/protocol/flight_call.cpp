@@ -1,5 +1,6 @@
 #include "module/redis/protocol/flight_call.hpp"
 
+#include <array>
 #include <limits>
 
 #include "module/redis/protocol/lua_text.hpp"
@@ -9,9 +10,14 @@
 namespace tollgate::redis {
 
 const Script& flight_script() {
-    static const Script script = make_node_script(
+    static constexpr std::array kRecall{ScriptFile{
+        "recall",
+#include "module/redis/protocol/scripts/recall.lua"
+    }};
+    static const Script script = make_node_script(with_rare(kRecall,
 #include "module/redis/protocol/scripts/flight.lua"
-        , {{"kPlacesOf", kPlacesOf}});
+                                                            ),
+                                                  {{"kPlacesOf", kPlacesOf}});
     return script;
 }
 

@@ -19,6 +19,15 @@ Script make_script(std::string_view text,
     return {std::move(full), std::move(sha1)};
 }
 
+std::string with_rare(std::span<const ScriptFile> files, std::string_view script) {
+    std::string text = "local function rare(name)";
+    for (const ScriptFile& file : files) {
+        text.append("\nif name == '").append(file.name).append("' then").append(file.text);
+        text.append("\nend");
+    }
+    return text.append("\nend").append(script);
+}
+
 const Script& probe_script() {
     static const Script script = make_script(
 #include "module/redis/protocol/scripts/probe.lua"

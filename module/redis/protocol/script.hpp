@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,17 @@ enum class Lane : std::uint8_t {
     kRequests,    ///< requests wait for the reply, or its reply concerns them
     kManagement,  ///< operations on keys
 };
+
+/// A part of a script: Lua that returns a function, which few calls need.
+struct ScriptFile {
+    std::string_view name;
+    std::string_view text;
+};
+
+/// The text of a script after that of `rare(NAME)`, a local function in Lua that creates the
+/// function of the file with this name. A file uses parameters and globals, and no other name
+/// of the script. Throws std::bad_alloc.
+std::string with_rare(std::span<const ScriptFile> files, std::string_view script);
 
 /// A call of a script. The script must outlive it. The token precedes the arguments.
 struct Call {

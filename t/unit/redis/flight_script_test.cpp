@@ -21,7 +21,13 @@ class FlightScript : public AcquireScript {
                                              .lifetime = lifetime,
                                              .version = version,
                                              .deadline = deadline_});
-        Words words{"EVAL", one.script->text};
+        std::string text = one.script->text;
+        if (clock_) {
+            constexpr std::string_view kTime = "redis.call('TIME')";
+            text.replace(text.find(kTime), kTime.size(),
+                         "redis.call('MGET', 'seconds', 'microseconds')");
+        }
+        Words words{"EVAL", text};
         words.add(one.keys.size());
         words.add(one.keys);
         words.add("token");
@@ -96,6 +102,28 @@ TEST_F(FlightScript, RecallsOnlyWhatWasNotRecalledYet) {
     std::this_thread::sleep_for(1001ms);
     EXPECT_FALSE(call("b", 1).is_recalled);
     EXPECT_EQ(calls_of("publish") - before, 2) << "so it needs no other";
+}
+
+TEST_F(FlightScript, RecallsNothingThatIsGivenLater) {
+    set_clock(start_ + 9s);
+    call("a", 6);
+    const auto before = calls_of("publish");
+    for (const auto time : {3s, 5s, 7s}) {
+        set_clock(start_ + time);
+        EXPECT_FALSE(call("b", 1).is_recalled) << "the clock went back";
+    }
+    EXPECT_EQ(calls_of("publish") - before, 0);
+    set_clock(start_ + 9s);
+    EXPECT_TRUE(call("b", 1).is_recalled);
+    EXPECT_EQ(calls_of("publish") - before, 1);
+}
+
+TEST_F(FlightScript, RecallsAgainIfNobodyCouldBeTold) {
+    call("a", 6);
+    redis_->run({"ACL", "SETUSER", "default", "-publish"});
+    EXPECT_FALSE(call("b", 1).is_recalled);
+    redis_->run({"ACL", "SETUSER", "default", "+publish"});
+    EXPECT_TRUE(call("b", 1).is_recalled);
 }
 
 TEST_F(FlightScript, DoesNothingAfterItsDeadline) {

@@ -59,11 +59,11 @@
 -- reached one the number of the window and the levels that have an entry in the stream, each with the highest limit, and
 -- with a time in ms from which it may be noticed again if the window has fallen below it since.
 
--- Each call allocates its functions, upvalues and tables again. Therefore one loop decides. insert(NAME) is replaced by the
--- text of acquire/NAME.lua, which uses the names of this file. rare(NAME) creates the function of acquire/rare/NAME.lua,
--- which few calls need: it uses parameters and globals, and no other name of this file. Tables begin with enough elements
--- for one id, because growth allocates again. Comparisons and arithmetic replace functions of `math` where every id would
--- call them.
+-- Each call allocates its functions, upvalues and tables again. Therefore one loop decides. insert(NAME) is replaced by
+-- the text of acquire/NAME.lua, which uses the names of this file. rare(NAME) creates the function of
+-- acquire/rare/NAME.lua, or of NAME.lua, which few calls need: it uses parameters and globals, and no other name of
+-- this file. Tables begin with enough elements for one id, because growth allocates again. Comparisons and arithmetic
+-- replace functions of `math` where every id would call them.
 
 local KEYS, ARGV, pcall, tonumber, unpack, format = KEYS, ARGV, redis.pcall, tonumber, unpack, string.format
 local node = ARGV[4]
@@ -96,7 +96,7 @@ local current = {0, 0, 0, 0}
 -- The current calendar month, and its end in ms; nil until a window needs it.
 local month, month_ends
 -- Functions of rare(); nil until they are needed.
-local read_ban, strike, recall, adjust, move_days, expire, refill, notify, enlist, choose_counter, count_value
+local read_ban, strike, recall, recall_leases, adjust, move_days, expire, refill, notify, enlist, choose_counter, count_value
 -- The levels of the tables that have some, by the index of their terms; nil if none has.
 local levels
 -- How many values have a counter in the tables that count values, by the index of their terms; nil if none does. `others`

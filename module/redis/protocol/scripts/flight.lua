@@ -11,8 +11,8 @@
 -- the rest, if ARGV[8] is the version of its places: no other call of the node has changed them. ARGV[9] is the channel
 -- for recalls, ARGV[10] the time in ms after which nothing is done, because the node does not wait any more; 0: none.
 --
--- A recall lasts for a second: whoever gets places meanwhile learns of it from the reply. Places are recalled only if
--- another node has got some that it was not told to return.
+-- A recall lasts for a second: whoever gets places meanwhile learns of it from the reply. rare(NAME) creates a function, as
+-- in acquire.lua.
 --
 -- Returns the token ARGV[1], then the node's places, their version, the places of other nodes, and 1 if a recall lasts,
 -- otherwise 0. Returns the token alone after the deadline.
@@ -75,10 +75,11 @@ if own > before and not lasts then
     given = now
 end
 if own < wanted and others > 0 and not lasts then
-    local elsewhere = node == ARGV[4] and given_before or given
-    if elsewhere > recalled or recalled > now then
+    local _, told = rare('recall')(ARGV[4], node, given, given_before, recalled, now, function()
+        return ARGV[9], kPlacesOf .. ARGV[2]
+    end)
+    if told == now then
         recalled, lasts = now, true
-        redis.pcall('PUBLISH', ARGV[9], kPlacesOf .. ARGV[2])
     end
 end
 

@@ -62,13 +62,15 @@ if not failure then
             end
             local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime, lease_field.kOfOther,
                                       lease_field.kRecalled)
-            local leased_at = tonumber(values[values[1] == node and 3 or 2])
-            if leased_at and leased_at <= now then
-                recall, leased = recall or rare('recall'), leased or {}
-                local n = #leased
-                leased[n + 1], leased[n + 2], leased[n + 3] = nth, t, leased_at
-                local recalled = tonumber(values[4]) or 0
-                leased[n + 4] = recall(KEYS[key + t], leased_at, recalled, now, at, reply, windows_at, needed)
+            if values[3] or (values[1] or node) ~= node then  -- Another node got a lease.
+                recall, recall_leases = recall or rare('recall'), recall_leases or rare('recall_leases')
+                local leased_at, recalled =
+                    recall_leases(recall, KEYS[key + t], values, node, now, at, reply, windows_at, needed)
+                if leased_at then
+                    leased = leased or {}
+                    local n = #leased
+                    leased[n + 1], leased[n + 2], leased[n + 3], leased[n + 4] = nth, t, leased_at, recalled
+                end
             end
             at, windows_at = at + 2 + windows * (2 + width), windows_at + windows * width
         end
