@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "module/redis/protocol/node_calls.hpp"
-#include "module/redis/protocol/schema.hpp"
+#include "module/redis/protocol/recall.hpp"
 
 namespace tollgate::gateway {
 
@@ -52,12 +52,13 @@ void Engine::publish_plans() noexcept {
 }
 
 void Engine::on_event(std::string_view message) noexcept {
-    if (message.starts_with(redis::kRecallOf)) {
-        settlement_.recall(message.substr(redis::kRecallOf.size()));
-    } else if (message.starts_with(redis::kPlacesOf)) {
-        flights_.recall(message.substr(redis::kPlacesOf.size()));
-    } else {
+    const auto recall = redis::read_recall(message);
+    if (!recall) {
         changes_.on_change(message);
+    } else if (recall->what == redis::Recall::What::kLeases) {
+        settlement_.recall(*recall);
+    } else {
+        flights_.recall(recall->id);
     }
 }
 

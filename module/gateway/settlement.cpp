@@ -89,13 +89,13 @@ bool Settlement::claim_turn() {
     return true;
 }
 
-void Settlement::recall(std::string_view counter) noexcept {
+void Settlement::recall(const redis::Recall& recall) noexcept {
     attempt(context_.log(), [&] {
-        const auto colon = std::min(counter.find(':'), counter.size());
-        const IdHash hash = id_hash(counter.substr(0, colon));
-        const auto value = ValueDigest::read(counter.substr(colon)).number();
+        const IdHash hash = id_hash(recall.id);
         const SteadyTime now = context_.steady_time();
-        LockedNode(context_.zone()).recalls().note(context_.settings().name_hash, hash, value, now);
+        LockedNode(context_.zone())
+            .recalls()
+            .note(context_.settings().name_hash, hash, recall.value.number(), now);
         slices_.end(hash);
         if (!is_shutting_down_) {
             pass_due_ = now + kRecallDelay;

@@ -7,6 +7,7 @@
 #include "module/gateway/engine_context.hpp"
 #include "module/gateway/zone.hpp"
 #include "module/quota/table_quota.hpp"
+#include "module/redis/protocol/recall.hpp"
 #include "module/store/key_cache.hpp"
 #include "module/store/quota_cache.hpp"
 
@@ -39,8 +40,8 @@ class Settlement : private Pinned {
     void keep_owner(const AcquireRequest& request);
 
     /// Another node refuses requests of an id, or of a value of it, while units lie in leases.
-    /// Returns those of this node soon. `counter` is what follows redis::kRecallOf.
-    void recall(std::string_view counter) noexcept;
+    /// Returns those of this node soon.
+    void recall(const redis::Recall& recall) noexcept;
 
     /// A graceful shutdown of this worker has begun. Settles, leases included, every held quota of
     /// the plan tables that no other worker serves: those that a reload has removed, or all if this

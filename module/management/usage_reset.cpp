@@ -10,6 +10,7 @@
 #include "module/management/key_transactions.hpp"
 #include "module/quota/period.hpp"
 #include "module/quota/value_digest.hpp"
+#include "module/redis/protocol/recall.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::management {
@@ -98,9 +99,8 @@ Task<void> recall_leases(Database& database, const redis::Keys& keys,
     std::vector<redis::Command> commands;
     commands.reserve(owners.size());
     for (const auto& owner : owners) {
-        commands.push_back(
-            {"PUBLISH", keys.events(),
-             std::string(redis::kRecallOf).append(owner.id).append(value_of(owner.of).suffix())});
+        commands.push_back({"PUBLISH", keys.events(),
+                            redis::Recall{.id = owner.id, .value = value_of(owner.of)}.text()});
     }
     co_await run_all(database, std::move(commands));
     co_await wait(database, kRecallTime);
