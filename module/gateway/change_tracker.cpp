@@ -53,8 +53,8 @@ class ChangeTracker::Reply final : public NodeCall::Reply {
     }
 
   private:
-    /// Whether neither the subscription nor the master has changed since the changes were read.
-    bool is_current() const { return tracker_.is_subscribed_ && tracker_.reading_ == number_; }
+    /// Whether neither the subscription nor the master has changed since.
+    bool is_current() const { return tracker_.reading_ == number_; }
     Log& log() const { return tracker_.context_.log(); }
 
     ChangeTracker& tracker_;
@@ -68,10 +68,14 @@ ChangeTracker::ChangeTracker(EngineContext& context)
       calls_(context, LogLevel::kWarning,
              "missed changes cannot be read; all cached keys are looked up again: "),
       shared_(context.zone().redis(context.settings().name_hash)),
-      retry_(context.make_timer([this] { read(); })) {}
+      started_(context.steady_time()),
+      retry_(context.make_timer([this] { read(); })),
+      subscription_(context, *this) {
+    ChangeTracker::is_informed(started_);
+}
 
 bool ChangeTracker::is_fresh(SteadyTime checked, SteadyTime now) const {
-    const auto since = complete_since();
+    const auto since = complete_since(now);
     const SteadyTime cached = context_.settings().key_cache;
     return now - checked < (since && checked > *since ? cached : std::min(cached, kUnsubscribed));
 }
@@ -95,24 +99,40 @@ void ChangeTracker::on_change(std::string_view name) noexcept {
 
 void ChangeTracker::on_subscribed(bool is_subscribed) noexcept {
     begin_gap();
-    is_subscribed_ = is_subscribed;
-    if (!is_subscribed) {
-        return;
-    }
-    // A killed worker may have left look-ups of a former master, which its successor can't know.
-    if (std::exchange(was_subscribed_, true)) {
+    is_subscribed_ = subscription_.on_subscribed(is_subscribed) && is_subscribed;
+    if (is_subscribed_ || (has_moved_ && !subscription_.is_claimed())) {
         read();
-    } else {
-        forget_gap();
     }
 }
 
-void ChangeTracker::on_moved() noexcept {
+void ChangeTracker::on_moved(std::uint32_t master) noexcept {
     begin_gap();
-    has_moved_ = true;
-    if (is_subscribed_) {
+    if (!std::exchange(has_moved_, true)) {
+        moved_ = gap_ended_;
+    }
+    subscription_.on_moved(master);
+    if (is_subscribed_ || !subscription_.is_claimed()) {
         retry_->post();  // The caller may not expect a call now.
     }
+}
+
+/// What concerns this worker alone is still to be read.
+void ChangeTracker::on_replaced() noexcept {
+    begin_gap();
+    is_subscribed_ = false;
+    if (has_moved_) {
+        retry_->post();
+    }
+}
+
+/// A killed worker may have left look-ups of a former master, and nobody knows of its move. So each
+/// worker that starts forgets what was looked up before, once the node hears of changes.
+bool ChangeTracker::is_informed(SteadyTime now) noexcept {
+    if (!is_introduced_ && subscription_.is_complete(now)) {
+        is_introduced_ = true;
+        forget(started_);
+    }
+    return is_introduced_ && !has_moved_;
 }
 
 /// What is being read is not enough any more.
@@ -120,11 +140,6 @@ void ChangeTracker::begin_gap() noexcept {
     retry_->cancel();
     ++reading_;
     gap_ended_ = context_.steady_time();
-    // While the missed changes are being read, the gap before continues.
-    if (std::exchange(is_complete_, false)) {
-        gap_began_ = gap_ended_;
-        has_moved_ = false;
-    }
 }
 
 /// Asks Redis which records have changed since the gap began.
@@ -134,16 +149,21 @@ void ChangeTracker::read() noexcept {
     }
 }
 
-/// After a move, nobody knows for how long the former master had been deposed.
+/// The gap is the one of the node, if this worker subscribes for it, and that of this worker's
+/// move. After a move, nobody knows for how long the former master had been deposed.
 void ChangeTracker::read_page(const Page& page) {
-    const milliseconds gap = context_.steady_time() - gap_began_ + kMargin;
-    if (gap > kKept) {
+    const NodeSubscription::Gap gap = subscription_.gap();
+    const bool has_moved = has_moved_ || (is_subscribed_ && gap.has_moved);
+    const SteadyTime moved = has_moved_ ? moved_ : gap_ended_;
+    const SteadyTime began = is_subscribed_ ? std::min(moved, gap.began) : moved;
+    const milliseconds age = context_.steady_time() - began + kMargin;
+    if (began == SteadyTime{} || age > kKept) {
         forget_gap();
         return;
     }
     const std::string key = context_.settings().keys.changes();
     redis::Call call{&redis::changes_script(), {key}};
-    call.arguments.add((has_moved_ ? kKept : gap).count());
+    call.arguments.add((has_moved ? kKept : age).count());
     call.arguments.add(page.start);
     calls_.run(context_.slot_of_key(key), std::move(call),
                std::make_unique<Reply>(*this, ++reading_, page));
@@ -168,7 +188,7 @@ void ChangeTracker::take(const Page& page, ExactSteadyTime sent, redis::ReplyVal
                                  std::chrono::floor<SteadyTime>(received - age + error));
     }
     if (!changed->next) {
-        is_complete_ = true;
+        end_gap();
     } else if (*changed->next == page.start || page.number == kMostPages) {
         forget_gap();  // A page that begins with 400 changes of one ms leads no further.
     } else {
@@ -179,7 +199,15 @@ void ChangeTracker::take(const Page& page, ExactSteadyTime sent, redis::ReplyVal
 /// The missed changes are not known.
 void ChangeTracker::forget_gap() noexcept {
     forget(gap_ended_);
-    is_complete_ = true;
+    end_gap();
+}
+
+/// All that was missed is noted.
+void ChangeTracker::end_gap() noexcept {
+    has_moved_ = false;
+    if (is_subscribed_) {
+        subscription_.elect();
+    }
 }
 
 /// All workers look up records again that were looked up until then.

@@ -66,6 +66,7 @@ void Engine::shut_down() noexcept {
     attempt(log(), [&] { settlement_.shut_down(); });
     flights_.shut_down();
     uses_.shut_down();
+    changes_.subscription().shut_down();
 }
 
 }  // namespace tollgate::gateway

@@ -52,8 +52,8 @@ class Flights : private Pinned, private NodeFlights::Returns {
     /// The requests of this node in flight, and the places of the others when Redis last answered.
     std::int64_t in_flight(const FlightKey& key) const { return node_.in_flight(key); }
 
-    /// Another node refuses requests of this id. Returns the places that no request uses, now and
-    /// as soon as one ends.
+    /// Another node refuses requests of this id. Returns the places of the node that no request
+    /// uses, now and as soon as one of any worker ends: the zone has the recall.
     void recall(std::string_view id) noexcept;
     /// A graceful shutdown of this worker has begun.
     void shut_down() noexcept;

@@ -61,8 +61,16 @@ void Settlement::on_timer() {
         return;
     }
     const bool is_complete = !claim_turn() || settle(Which::kDue);
-    const SteadyTime next = pass_due_ != SteadyTime{} ? kRecallDelay : kSettlementInterval;
-    timer_->start(is_complete ? next : kContinueAfter);
+    timer_->start(is_complete ? next_turn() : kContinueAfter);
+}
+
+/// How soon the next pass may be due.
+SteadyTime Settlement::next_turn() const {
+    if (pass_due_ == SteadyTime{}) {
+        return kSettlementInterval;
+    }
+    const SteadyTime left = pass_due_ - context_.steady_time();
+    return left > SteadyTime(0) ? left : kRecallDelay;
 }
 
 /// Whether this worker runs the pass that is due now.
@@ -75,8 +83,12 @@ bool Settlement::claim_turn() {
     const LockedNode node(context_.zone());
     const SteadyTime now = context_.steady_time();
     const bool continues = stripe_ != 0 || cursor_ != QuotaCache::Cursor{};
+    if (!continues && now < pass_due_) {
+        return false;  // The other workers have not returned their slices yet.
+    }
     if (shared.pass_began >= pass_due_) {
-        pass_due_ = {};
+        const SteadyTime due = recalled_ + kRecallDelay;
+        pass_due_ = shared.pass_began < due ? due : SteadyTime{};
     }
     const SteadyTime interval = pass_due_ != SteadyTime{} ? kRecallInterval : kSettlementInterval;
     const SteadyTime last = shared.settled;
@@ -97,11 +109,17 @@ void Settlement::recall(const redis::Recall& recall) noexcept {
             .recalls()
             .note(context_.settings().name_hash, hash, recall.value.number(), now);
         slices_.end(hash);
-        if (!is_shutting_down_) {
-            pass_due_ = now + kRecallDelay;
-            timer_->start(kRecallDelay);
-        }
+        begin_pass(now);
     });
+}
+
+/// A pass that is due is not put off, whatever is recalled meanwhile.
+void Settlement::begin_pass(SteadyTime recalled) noexcept {
+    if (!is_shutting_down_) {
+        recalled_ = std::max(recalled_, recalled);
+        pass_due_ = pass_due_ == SteadyTime{} ? recalled + kRecallDelay : pass_due_;
+        timer_->start(next_turn());
+    }
 }
 
 /// Copies those of some held quotas that may have to be settled or dropped, and adds those that it

@@ -40,8 +40,11 @@ class Settlement : private Pinned {
     void keep_owner(const AcquireRequest& request);
 
     /// Another node refuses requests of an id, or of a value of it, while units lie in leases.
-    /// Returns those of this node soon.
+    /// Returns those of this node soon. The other workers find the recall in the zone.
     void recall(const redis::Recall& recall) noexcept;
+
+    /// A recall was noted in the zone at this time: begins a pass soon, unless another worker does.
+    void begin_pass(SteadyTime recalled) noexcept;
 
     /// A graceful shutdown of this worker has begun. Settles, leases included, every held quota of
     /// the plan tables that no other worker serves: those that a reload has removed, or all if this
@@ -68,6 +71,7 @@ class Settlement : private Pinned {
     void run() noexcept;
     void on_timer();
     bool claim_turn();
+    SteadyTime next_turn() const;
     bool visit_stripe(std::vector<QuotaCache::Held>& found, std::size_t& visited, Which which,
                       SteadyTime now);
     QuotaCache::Look look(const QuotaCache::HeldSummary& held, Which which, SteadyTime now) const;
@@ -96,6 +100,7 @@ class Settlement : private Pinned {
     bool is_full_ = false;  ///< the pass looks at all held quotas: see HeldSets
     std::vector<std::shared_ptr<const Quotas>> quotas_;  ///< from quotas_of; one table each
     SteadyTime pass_due_{};  ///< after a recall, when a pass is due; 0: none is
+    SteadyTime recalled_{};  ///< the last recall
     bool is_shutting_down_ = false;
     std::vector<std::uint32_t> left_;  ///< tables that no other worker served when a shutdown began
     bool is_last_ = false;             ///< in a shutdown: what is left may not be settled yet

@@ -13,6 +13,10 @@ namespace {
 
 /// How often slices are looked for that have ended without a request.
 constexpr SteadyTime kSliceInterval = Slice::kLongest / 2;
+/// How often recalls are looked for. The pass that follows a recall waits longer.
+constexpr SteadyTime kRecallLookInterval{10};
+/// A recall may be noted so much later than it was received.
+constexpr SteadyTime kNotedWithin{10};
 /// A turn ends this number of slices, and looks at this number of keys: requests wait meanwhile.
 constexpr std::size_t kMostEnded = 128;
 constexpr std::size_t kMostKeysVisited = 2048;
@@ -36,7 +40,7 @@ AcquireRequest request_for(const KnownKey& key) {
 Slices::Slices(EngineContext& context, Settlement& settlement)
     : context_(context),
       settlement_(settlement),
-      timer_(context.make_timer([this] { end_expired(); })) {}
+      timer_(context.make_timer([this] { on_timer(); })) {}
 
 void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
                   const ClockBounds& now) noexcept {
@@ -53,7 +57,8 @@ void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowSta
             key.is_watched = true;
         }
         if (!std::exchange(is_waiting_, true)) {
-            timer_->start(kSliceInterval);
+            expired_looked_ = recalls_looked_ = now.steady;
+            timer_->start(kRecallLookInterval);
         }
         if (!states.prepare_records(key.slice, context_.worker().process())) {
             return;
@@ -77,16 +82,37 @@ void Slices::end(KnownKey& key) noexcept {
 }
 
 void Slices::end(const IdHash& id) noexcept {
+    end_those([&](const KnownKey& key) {
+        return is_same_id(key.id, id) || (key.group && is_same_id(key.group_id, id));
+    });
+}
+
+/// Returns the slices for which this is true, unless there are too many to look for them.
+template <typename Ends>
+void Slices::end_those(Ends ends) noexcept {
     if (active_.size() > kMostKeysVisited) {
         return;
     }
     for (KnownKey* key : active_) {
-        const bool is_of_id =
-            is_same_id(key->id, id) || (key->group && is_same_id(key->group_id, id));
-        if (is_of_id && key->slice.is_taken()) {
+        if (key->slice.is_taken() && ends(*key)) {
             attempt(context_.log(), [&] { return_slice(*key); });
         }
     }
+}
+
+/// Returns the slices of what was recalled meanwhile. None is taken of it for a second.
+void Slices::end_recalled(SteadyTime now) noexcept {
+    const std::uint32_t redis = context_.settings().name_hash;
+    const Zone& zone = context_.zone();
+    const SteadyTime since = std::exchange(recalls_looked_, now) - kNotedWithin;
+    const SteadyTime last = zone.last_recall(redis);
+    if (last < since) {
+        return;
+    }
+    end_those([&](const KnownKey& key) {
+        return zone.last_recall(redis, key.id, key.group_id, *key.quotas) >= since;
+    });
+    settlement_.begin_pass(last);
 }
 
 void Slices::return_slice(KnownKey& key) {
@@ -106,8 +132,22 @@ void Slices::return_slice(KnownKey& key) {
     settlement_.settle_without_pass(request);
 }
 
-void Slices::end_expired() noexcept {
+void Slices::on_timer() noexcept {
     const SteadyTime now = context_.steady_time();
+    end_recalled(now);
+    if (next_ != 0 || now - expired_looked_ >= kSliceInterval) {
+        end_expired(now);
+    }
+    is_waiting_ = !active_.empty();
+    if (is_waiting_) {
+        timer_->start(next_ == 0 ? kRecallLookInterval : SteadyTime(1));
+    }
+}
+
+void Slices::end_expired(SteadyTime now) noexcept {
+    if (next_ == 0) {
+        expired_looked_ = now;
+    }
     std::size_t ended = 0;
     std::size_t visited = 0;
     // From the end to the beginning: the last key takes the place of one that is not watched.
@@ -124,10 +164,6 @@ void Slices::end_expired() noexcept {
             active_[next_] = active_.back();
             active_.pop_back();
         }
-    }
-    is_waiting_ = !active_.empty();
-    if (is_waiting_) {
-        timer_->start(next_ == 0 ? kSliceInterval : SteadyTime(1));
     }
 }
 

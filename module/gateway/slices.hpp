@@ -13,7 +13,8 @@ class Settlement;
 class LoadedStates;
 
 /// The slices of a worker's known keys: takes them from the leases in the zone, and returns what
-/// is left when they end, also if no request comes.
+/// is left when they end, also if no request comes. Looks in the zone for recalls, which only one
+/// worker of the node receives, while there are slices.
 class Slices {
   public:
     /// The arguments must outlive it.
@@ -40,13 +41,19 @@ class Slices {
 
   private:
     void end_all() noexcept;
-    void end_expired() noexcept;
+    void on_timer() noexcept;
+    void end_recalled(SteadyTime now) noexcept;
+    void end_expired(SteadyTime now) noexcept;
+    template <typename Ends>
+    void end_those(Ends ends) noexcept;
     void return_slice(KnownKey& key);
 
     EngineContext& context_;
     Settlement& settlement_;
     std::vector<KnownKey*> active_;  ///< keys that may have a slice: those that are watched
     std::size_t next_ = 0;  ///< this pass is still to visit so many, from the beginning; 0: none
+    SteadyTime expired_looked_{};  ///< when the last such pass began
+    SteadyTime recalls_looked_{};  ///< when recalls were last looked for
     bool is_shutting_down_ = false;
     bool is_waiting_ = false;  ///< the timer runs
     std::unique_ptr<Timer> timer_;

@@ -48,6 +48,7 @@ SharedRedis& least_recently_used(std::span<SharedRedis> entries, std::uint32_t n
     oldest->fewer_nodes_since = {};
     oldest->is_unreachable = false;
     oldest->forgotten_until.set(0);
+    oldest->subscription = {};
     return *oldest;
 }
 

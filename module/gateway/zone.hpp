@@ -19,6 +19,7 @@
 #include "module/report/counter.hpp"
 #include "module/store/changes.hpp"
 #include "module/store/recalls.hpp"
+#include "module/store/shared_subscription.hpp"
 #include "module/store/stripe_layout.hpp"
 #include "module/store/table_workers.hpp"
 #include "module/store/worker_places.hpp"
@@ -40,6 +41,7 @@ struct SharedRedis {
     /// In ms of the steady clock: changes of records that were looked up by then may have been
     /// missed. Of the `tollgate_redis`. Reading it needs no lock.
     SharedNumber<std::int64_t> forgotten_until;
+    SharedSubscription subscription;  ///< of the `tollgate_redis`
 };
 
 /// What the workers of a node share about a Redis with `sentinel`. Plain memory, all zeros at

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "module/gateway/engine.hpp"
@@ -8,38 +9,63 @@
 
 namespace tollgate::http {
 
-/// A worker's subscription to the channel `events`, which announces changed keys to its engine.
-class ChangeFeed final : private redis::MessageListener {
+/// The subscription to the channel `events` that a worker may have for its node. It tells the
+/// worker's engine of changed keys and of recalls.
+class ChangeFeed final : private gateway::EventSource, private redis::MessageListener {
   public:
-    /// Begins to connect. All arguments must outlive it.
+    /// Connects if the node needs it. All arguments must outlive it.
     ChangeFeed(const redis::Access& access, const redis::SocketAddresses& addresses,
                gateway::Engine& engine, RedisWorkers& workers)
-        : engine_(engine),
-          workers_(workers),
-          subscription_(access, addresses, engine.settings().keys.events(),
-                        "key records are cached for one second", *this) {}
-    ~ChangeFeed() override { ChangeFeed::on_subscribed(false); }
+        : access_(access), addresses_(addresses), engine_(engine), workers_(workers) {
+        engine.changes().subscription().attach(this);
+    }
+    ~ChangeFeed() override { engine_.changes().subscription().attach(nullptr); }
     ChangeFeed(const ChangeFeed&) = delete;
     ChangeFeed& operator=(const ChangeFeed&) = delete;
 
-    redis::Subscription& subscription() { return subscription_; }
+    /// The list of addresses has changed: see redis::Subscription.
+    void follow_addresses() noexcept {
+        if (subscription_) {
+            subscription_->follow_addresses();
+        }
+    }
 
   private:
+    void subscribe() noexcept override {
+        gateway::attempt(engine_.log(), [&] {
+            subscription_.emplace(access_, addresses_, engine_.settings().keys.events(),
+                                  "key records are cached for one second",
+                                  static_cast<redis::MessageListener&>(*this));
+        });
+    }
+    void unsubscribe() noexcept override { subscription_.reset(); }
+    void renew() noexcept override {
+        if (subscription_) {
+            subscription_->renew();
+        }
+    }
+    bool is_refused() const noexcept override {
+        return subscription_ && subscription_->was_refused();
+    }
+    void on_informed(bool is_informed) noexcept override {
+        const gateway::WorkerProcess& worker = engine_.worker();
+        WorkerSet& informed = workers_.subscribed;
+        if (is_informed) {
+            informed.insert(worker.number(), worker.process());
+        } else {
+            informed.erase(worker.number(), worker.process());
+        }
+    }
     void on_message(std::string_view text) noexcept override { engine_.on_event(text); }
     void on_subscribed(bool is_subscribed) noexcept override {
-        const gateway::WorkerProcess& worker = engine_.worker();
-        WorkerSet& subscribed = workers_.subscribed;
-        if (is_subscribed) {
-            subscribed.insert(worker.number(), worker.process());
-        } else {
-            subscribed.erase(worker.number(), worker.process());
-        }
         engine_.changes().on_subscribed(is_subscribed);
     }
 
+    const redis::Access access_;
+    const redis::SocketAddresses& addresses_;
     gateway::Engine& engine_;
     RedisWorkers& workers_;
-    redis::Subscription subscription_;
+    std::optional<redis::Subscription> subscription_;
 };
 
 }  // namespace tollgate::http

@@ -11,6 +11,7 @@
 #include "module/redis/io/socket_address.hpp"
 #include "module/redis/protocol/log_text.hpp"
 #include "module/redis/topology/cluster_slots.hpp"
+#include "module/text/name_hash.hpp"
 
 namespace tollgate::http {
 
@@ -40,6 +41,15 @@ const std::vector<std::uint32_t>& slot_tags() {
         return tags;
     }();
     return all;
+}
+
+/// Names a set of masters, which servers list in any order.
+std::uint32_t name_of_masters(std::span<const redis::ServerAddress> masters) {
+    std::uint32_t name = 0;
+    for (const redis::ServerAddress& master : masters) {
+        name += name_hash(to_text(master));
+    }
+    return name;
 }
 
 }  // namespace
@@ -191,9 +201,9 @@ void ClusterClient::on_masters(std::span<const redis::ServerAddress> masters) no
         std::rotate(addresses.begin(), addresses.begin() + static_cast<std::ptrdiff_t>(first),
                     addresses.end());
         publishers_ = std::move(addresses);
-        feed_.subscription().follow_addresses();
+        feed_.follow_addresses();
         if (is_new && was_known) {
-            engine_.changes().on_moved();
+            engine_.changes().on_moved(name_of_masters(masters));
         }
     });
 }

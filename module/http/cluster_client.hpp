@@ -18,7 +18,7 @@
 
 namespace tollgate::http {
 
-/// A worker's connections and subscription to a Redis Cluster.
+/// A worker's connections to a Redis Cluster.
 class ClusterClient final : public RedisClient,
                             private gateway::ClusterServers,
                             private redis::AddressListener,

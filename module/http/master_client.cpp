@@ -4,6 +4,7 @@
 
 #include "module/redis/protocol/error_scope.hpp"
 #include "module/redis/protocol/log_text.hpp"
+#include "module/text/name_hash.hpp"
 
 namespace tollgate::http {
 
@@ -81,7 +82,7 @@ void MasterClient::follow_addresses() noexcept {
     management_.follow_addresses();
     // During a move, the old server still publishes, and the new one may not be reachable.
     if (!connection_.is_moving()) {
-        feed_.subscription().follow_addresses();
+        feed_.follow_addresses();
     }
 }
 
@@ -105,9 +106,10 @@ void MasterClient::on_connected(bool is_first) noexcept {
 }
 
 void MasterClient::on_moved() noexcept {
-    feed_.subscription().follow_addresses();
+    feed_.follow_addresses();
     if (std::exchange(has_master_, true)) {
-        engine_.changes().on_moved();
+        const auto& address = connection_.address();
+        engine_.changes().on_moved(address ? name_hash(address->name()) : 0);
     }
 }
 
@@ -115,7 +117,7 @@ void MasterClient::on_refusal(std::string_view message) noexcept {
     // READONLY follows a failover: another server now accepts writes and publishes changes. The
     // name may have a new address.
     if (redis::has_error_code(message, "READONLY")) {
-        renews_subscription_ = true;
+        renews_subscription_ = engine_.steady_time();
         servers_.resolve_now();
     }
     search_master();
@@ -124,8 +126,8 @@ void MasterClient::on_refusal(std::string_view message) noexcept {
 void MasterClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
                            ExactInstant time) noexcept {
     engine_.restart_clock(0, sent, received, time);
-    if (std::exchange(renews_subscription_, false)) {
-        feed_.subscription().renew();
+    if (const auto refused = std::exchange(renews_subscription_, std::nullopt)) {
+        engine_.changes().subscription().renew(*refused);
     }
 }
 

@@ -19,7 +19,7 @@
 
 namespace tollgate::http {
 
-/// A worker's connections and subscription to a Redis with one master: `server` or `sentinel`.
+/// A worker's connections to a Redis with one master: `server` or `sentinel`.
 class MasterClient final : public RedisClient,
                            private gateway::Transport,
                            private redis::AddressListener,
@@ -94,8 +94,10 @@ class MasterClient final : public RedisClient,
     const RedisConf& conf_;
     RedisWorkers& workers_;
     ngx_log_t* log_;
-    bool renews_subscription_ = false;  ///< once a connection accepts writes again
-    bool has_master_ = false;           ///< a connection has accepted writes
+    /// When the node's subscription became doubtful. It is renewed once a connection accepts writes
+    /// again.
+    std::optional<SteadyTime> renews_subscription_;
+    bool has_master_ = false;  ///< a connection has accepted writes
     gateway::Engine engine_;
     redis::ResolvedServers servers_;  ///< none with `sentinel`
     RedisTls tls_;

@@ -86,7 +86,7 @@ void add_counters(Statistics& sum, const Statistics& part) noexcept {
 /// each of them asks for the states of the others.
 struct RedisWorkers {
     WorkerSet breaker_open;  ///< the workers whose breaker is open
-    WorkerSet subscribed;    ///< the workers that are subscribed to `events`
+    WorkerSet subscribed;    ///< the workers that learn of changes at once: see NodeSubscription
 
     /// A worker has started: see WorkerSet::start.
     void start_worker(std::size_t worker, std::uint32_t process) noexcept {

@@ -71,7 +71,7 @@ inline constexpr auto kRedisGauges = std::to_array<RedisGauge>({
      [](auto& redis, std::size_t /*workers*/) { return redis.in_flight; }},
     {"breaker_open_workers", "Workers whose circuit breaker is open.",
      [](auto& redis, std::size_t workers) { return redis.workers.breaker_open.count(workers); }},
-    {"subscribed_workers", "Workers that are subscribed to changes of keys.",
+    {"subscribed_workers", "Workers that learn of changes of keys at once.",
      [](auto& redis, std::size_t workers) { return redis.workers.subscribed.count(workers); }},
 });
 

@@ -106,10 +106,12 @@ sub change_key {
 
 sub subscribed {
     my ($self, $workers) = @_;
-    wait_until('subscriptions', sub { $self->redis->cmd('PUBSUB', 'NUMSUB', 't:events')->[1] >= $workers });
-    # A worker receives the confirmation of its subscription later than Redis sends it. A record that it looks up before
-    # then is looked up again one second later.
     my $own = min($workers, $self->nginx->{workers});
+    # Each gateway has one subscription, for all of its workers.
+    my $gateways = int(($workers + $own - 1) / $own);
+    wait_until('subscriptions', sub { $self->redis->cmd('PUBSUB', 'NUMSUB', 't:events')->[1] >= $gateways });
+    # A worker receives the confirmation of its subscription later than Redis sends it, and the others learn of it in the
+    # zone. A record that is looked up before then is looked up again one second later.
     wait_until('the workers to know', sub { $self->status->{redis}[0]{subscribed_workers} >= $own });
 }
 

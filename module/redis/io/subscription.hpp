@@ -45,6 +45,9 @@ class Subscription : private LinkOwner {
     /// its address is no longer in the list.
     void follow_addresses() noexcept;
 
+    /// Whether Redis refused the channel when it was last asked.
+    bool was_refused() const noexcept { return was_refused_; }
+
   private:
     using Clock = std::chrono::steady_clock;
 

@@ -45,6 +45,9 @@ class ChangeTrackerTest : public EngineTest {
         run_for(500ms);
         worker.engine.changes().on_subscribed(true);
     }
+    static std::optional<SteadyTime> complete_since(Worker& worker) {
+        return worker.engine.changes().complete_since(worker.engine.steady_time());
+    }
     /// The number of look-ups that a request for each key needs.
     std::uint64_t lookups(Worker& worker) {
         const auto before = statistics["commands.lookup"].value();
@@ -59,9 +62,9 @@ TEST_F(ChangeTrackerTest, OnlyChangedKeysAreLookedUpAgain) {
     worker.engine.changes().on_subscribed(false);
     run_for(400ms);
     change("b");
-    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    EXPECT_EQ(complete_since(worker), std::nullopt);
     worker.engine.changes().on_subscribed(true);
-    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt) << "not yet read";
+    EXPECT_EQ(complete_since(worker), std::nullopt) << "not yet read";
     run_for(10ms);
     EXPECT_EQ(redis.changes_read, 1);
     EXPECT_EQ(lookups(worker), 1U);
@@ -95,7 +98,7 @@ TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainIfTooManyHaveChanged) {
     resubscribe(worker);
     run_for(100ms);
     EXPECT_EQ(redis.changes_read, 25);
-    EXPECT_GT(worker.engine.changes().complete_since(), began);
+    EXPECT_GT(complete_since(worker), began);
     EXPECT_EQ(lookups(worker), 2U);
     EXPECT_EQ(lookups(worker), 0U);
 }
@@ -108,10 +111,10 @@ TEST_F(ChangeTrackerTest, ManyMissedChangesAreReadInParts) {
     change("b");
     change_others(450, 300);
     worker.engine.changes().on_subscribed(true);
-    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    EXPECT_EQ(complete_since(worker), std::nullopt);
     run_for(50ms);
     EXPECT_EQ(redis.changes_read, 4) << "a part begins in the ms in which the one before ended";
-    EXPECT_LT(worker.engine.changes().complete_since(), began) << "nothing is forgotten";
+    EXPECT_LT(complete_since(worker), began) << "nothing is forgotten";
     worker.transport.reachable = false;
     EXPECT_EQ(ask(worker, "b").status(), 503) << "it may have been revoked";
 }
@@ -123,7 +126,7 @@ TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainIfTooManyHaveChangedAtOnce) {
     resubscribe(worker);
     run_for(50ms);
     EXPECT_EQ(redis.changes_read, 2);
-    EXPECT_GT(worker.engine.changes().complete_since(), began);
+    EXPECT_GT(complete_since(worker), began);
 }
 
 TEST_F(ChangeTrackerTest, APartThatCannotBeReadIsReadLater) {
@@ -135,10 +138,10 @@ TEST_F(ChangeTrackerTest, APartThatCannotBeReadIsReadLater) {
     }
     worker.transport.reachable = false;
     run_for(300ms);
-    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    EXPECT_EQ(complete_since(worker), std::nullopt);
     worker.transport.reachable = true;
     run_for(300ms);
-    EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt);
+    EXPECT_NE(complete_since(worker), std::nullopt);
 }
 
 TEST_F(ChangeTrackerTest, ReadsAgainUntilRedisAnswers) {
@@ -147,10 +150,10 @@ TEST_F(ChangeTrackerTest, ReadsAgainUntilRedisAnswers) {
     resubscribe(worker);
     change("b");
     run_for(2s);
-    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    EXPECT_EQ(complete_since(worker), std::nullopt);
     worker.transport.reachable = true;
     run_for(300ms);
-    EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt);
+    EXPECT_NE(complete_since(worker), std::nullopt);
     EXPECT_EQ(lookups(worker), 1U);
 }
 
@@ -166,7 +169,7 @@ TEST_F(ChangeTrackerTest, ALossWhileChangesAreReadExtendsTheFirstOne) {
     run_for(300ms);
     EXPECT_EQ(redis.changes_read, 1);
     EXPECT_EQ(lookups(worker), 2U) << "b has changed; a is older than key_cache";
-    EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt);
+    EXPECT_NE(complete_since(worker), std::nullopt);
 }
 
 TEST_F(ChangeTrackerTest, AKeyThatWasLookedUpAfterItChangedIsServedInAnOutage) {
@@ -256,13 +259,13 @@ TEST_F(ChangeTrackerTest, ALookUpAtAFormerMasterIsNotNewerThanTheMove) {
     run_for(10ms);
     change_others(400, 400);
     change("a");
-    worker.engine.changes().on_moved();
+    worker.engine.changes().on_moved(1);
     run_for(10ms);
     EXPECT_EQ(redis.changes_read, 2);
     // This worker asks the former master, which does not know of the change.
     EXPECT_EQ(lookups(late), 2U);
     run_for(200ms);
-    late.engine.changes().on_moved();
+    late.engine.changes().on_moved(1);
     run_for(2s);
     EXPECT_EQ(redis.changes_read, 4);
     EXPECT_EQ(lookups(worker), 2U);
@@ -273,8 +276,8 @@ TEST_F(ChangeTrackerTest, AMoveReadsTheChangesOfAnHour) {
     change("b");
     run_for(20min);
     lookups(worker);
-    worker.engine.changes().on_moved();
-    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    worker.engine.changes().on_moved(1);
+    EXPECT_EQ(complete_since(worker), std::nullopt);
     run_for(10ms);
     EXPECT_EQ(redis.changes_read, 1);
     EXPECT_EQ(lookups(worker), 1U) << "the former master may have been deposed for long";
@@ -284,18 +287,18 @@ TEST_F(ChangeTrackerTest, WhatIsReadOfAFormerMasterIsReadAgain) {
     Worker& worker = start_with_keys();
     worker.transport.reachable = false;
     resubscribe(worker);
-    worker.engine.changes().on_moved();
+    worker.engine.changes().on_moved(1);
     run_for(10ms);
     worker.engine.changes().on_subscribed(false);
-    worker.engine.changes().on_moved();
-    EXPECT_EQ(worker.engine.changes().complete_since(), std::nullopt);
+    worker.engine.changes().on_moved(1);
+    EXPECT_EQ(complete_since(worker), std::nullopt);
     worker.transport.reachable = true;
     run_for(1s);
     EXPECT_EQ(redis.changes_read, 0) << "not while the subscription is lost";
     worker.engine.changes().on_subscribed(true);
     run_for(10ms);
     EXPECT_EQ(redis.changes_read, 1);
-    EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt);
+    EXPECT_NE(complete_since(worker), std::nullopt);
 }
 
 TEST_F(ChangeTrackerTest, ARefusalIsLogged) {
@@ -322,7 +325,7 @@ TEST_F(ChangeTrackerTest, ShortMemoryForgetsAllKeys) {
         worker.transport.allocations_of_replies = i / 4;
         run_for(10ms);
         worker.transport.allocations_of_replies = -1;
-        EXPECT_NE(worker.engine.changes().complete_since(), std::nullopt) << i;
+        EXPECT_NE(complete_since(worker), std::nullopt) << i;
     }
     EXPECT_GT(worker.log.critical, 0);
 }

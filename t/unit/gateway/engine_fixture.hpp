@@ -42,7 +42,9 @@ class EngineTest : public testing::Test {
               transport(test.timeline, test.redis, clock.start, test.redis_offset),
               tables(test.set, test.ban, engine, {}) {
             test.zone->start_worker(process, test.served);
-            engine.changes().on_subscribed(true);
+            if (number == 0) {  // for the node
+                engine.changes().on_subscribed(true);
+            }
         }
 
         SimulatedClock clock;

@@ -193,18 +193,15 @@ class Fleet {
                    : SimulatedTransport::Fate::kNotExecuted;
     }
 
-    /// Every node is subscribed to the channel, unless an outage hits it.
+    /// The first worker of every node is subscribed to the channel, unless an outage hits it.
     void announce_recalls(SimulatedServer& server) {
         for (const std::string& id : std::exchange(server.redis.counts.recalled, {})) {
             for (Node& node : nodes_) {
                 if (is_hit(node)) {
                     continue;
                 }
-                timeline_.at(timeline_.now() + one_way(), [&node, id] {
-                    for (auto& worker : node.workers) {
-                        worker->announce("recall:" + id);
-                    }
-                });
+                timeline_.at(timeline_.now() + one_way(),
+                             [&node, id] { node.workers.front()->announce("recall:" + id); });
             }
         }
     }

@@ -39,12 +39,14 @@ class FleetWorker {
     void start(const Connect& connect) {
         const Environment environment{clock, events_, log, process_};
         auto transport = connect(environment);
+        // The subscription is older than the first record.
+        clock.offset -= std::chrono::milliseconds(1);
         engine_ = std::make_unique<Engine>(settings_.redis, settings_.served, zone_, statistics,
                                            *transport, environment);
         transport_ = std::move(transport);
-        // The subscription is older than the first record.
-        clock.offset -= std::chrono::milliseconds(1);
-        engine_->changes().on_subscribed(true);
+        if (process_.number() == 0) {
+            engine_->changes().on_subscribed(true);
+        }
         clock.offset += std::chrono::milliseconds(1);
         tables_ = std::make_unique<TableSet>(settings_.set, std::nullopt, *engine_,
                                              std::vector<RequestStatistics*>());
@@ -59,7 +61,7 @@ class FleetWorker {
                       [](const auto& one) { return one->admission.outcome().is_decided(); });
     }
 
-    /// The channel `events` has this message.
+    /// The channel `events` has this message. This worker is the node's subscriber.
     void announce(std::string_view message) { engine_->on_event(message); }
 
     Transport& transport() { return *transport_; }
