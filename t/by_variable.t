@@ -111,7 +111,7 @@ subtest 'a recall of the leases of a value' => sub {
     my $two = start(%options, share => $one);
     $one->subscribed(2);
     my $redis = $one->redis;
-    my $leased = sub { return $redis->cmd('HGET', counter('k1', $_[0]), 'lease_time') };
+    my $leased = sub { return $redis->cmd('HGET', counter('k1', $_[0]), 'lease_grant') };
     wait_until("a lease of $_", sub { granted($one, 20, "/users/?user=$_", 'k1'); $leased->($_) }) for 'alice', 'bob';
     my $events = $redis->connection;
     $events->cmd('SUBSCRIBE', 't:events');

@@ -43,10 +43,14 @@ redis::Call AcquireCall::call() {
     if (settings.is_cluster && redis::need_lists(acquires_)) {
         tag = redis::slot_tag(slot_);
     }
+    if (std::ranges::any_of(acquires_, [](const Acquire& acquire) { return acquire.lease > 0; })) {
+        number_ = context_.zone().number_call();
+    }
     return redis::acquire_call(acquires_, settings.keys,
                                {.node = batcher_.node_,
                                 .deadline = deadline_,
                                 .sent = std::chrono::floor<SteadyTime>(sent_),
+                                .call = number_,
                                 .terms = &batcher_.terms_,
                                 .tag = std::move(tag)});
 }
@@ -114,7 +118,10 @@ bool AcquireCall::add(Group& group) {
             note_arrivals(states, quotas, request.demand, count, now.steady);
         }
         std::int64_t lease = 0;
-        if (!is_recalled) {
+        const bool names_calls =
+            std::ranges::any_of(std::span<const QuotaState>(states),
+                                [](const QuotaState& state) { return !state.lost_calls.empty(); });
+        if (!is_recalled && !names_calls) {
             lease = renews_lease ? renewal_size(states, quotas, request.demand, now)
                                  : lease_size(states, quotas, request.demand.cost, count, now);
         }
@@ -320,6 +327,7 @@ void AcquireCall::apply_late(Item& item, const Acquired& acquired, SteadyTime no
         apply_late_reply(states, quotas, *item.acquire, acquired);
         states.save(now);
     }
+    item.is_applied = true;
     const std::int64_t units = acquired.lease + acquired.granted * request.demand.cost;
     if (units > 0) {
         context_.statistics().note_lease(static_cast<std::uint64_t>(units) * quotas.size());
@@ -410,6 +418,12 @@ void AcquireCall::send_again(bool was_late) noexcept {
     }
 }
 
+/// Redis executes the call until then at most: see RedisClock::deadline.
+SteadyTime AcquireCall::executed_until() const {
+    constexpr SteadyTime kRounded{2};
+    return std::chrono::floor<SteadyTime>(sent_) + 2 * context_.settings().timeout + kRounded;
+}
+
 void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
     if (item.is_plain) {
         return;
@@ -421,6 +435,10 @@ void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
             const LockedStripe stripe(context_.zone(), request.id_hash);
             LoadedStates states(stripe, context_, request);
             tollgate::restore(states, *request.quotas, *item.acquire, failure);
+            if (failure == AcquireFailure::kUnknown && item.acquire->lease > 0 &&
+                !item.is_applied) {
+                note_lost_call(states, number_, executed_until());
+            }
             states.save(context_.steady_time());
             holds = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
         }

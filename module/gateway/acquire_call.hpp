@@ -74,6 +74,7 @@ class AcquireCall : public NodeCall::Reply {
     bool apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now);
     void decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept;
     void send_again(bool was_late) noexcept;
+    SteadyTime executed_until() const;
     void restore(const Item& item, AcquireFailure failure) noexcept;
     void fail(Item& item, AcquireFailure failure) noexcept;
 
@@ -81,7 +82,8 @@ class AcquireCall : public NodeCall::Reply {
     EngineContext& context_;
     redis::Slot slot_;
     ExactSteadyTime sent_;
-    Instant deadline_{};  ///< by Redis's clock; 0: its clock is not known
+    Instant deadline_{};        ///< by Redis's clock; 0: its clock is not known
+    std::uint64_t number_ = 0;  ///< Zone::number_call; 0: no lease is asked for
     bool has_timed_out_ = false;
     std::vector<Group*> idle_;  ///< groups that need no call
     std::vector<Item> items_;

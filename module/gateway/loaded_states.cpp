@@ -27,6 +27,9 @@ void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
     add(statistics["owed_units.noted"], counts.noted);
     add(statistics["owed_units.settled"], counts.settled);
     add(statistics["owed_units.lapsed"], counts.lapsed);
+    add(statistics["lost_calls.noted"], counts.calls_lost);
+    add(statistics["lost_calls.taken_back"], counts.calls_taken_back);
+    add(statistics["lost_calls.left"], counts.calls_left);
 }
 
 LoadedStates::LoadedStates(const LockedStripe& stripe, EngineContext& context,
@@ -120,8 +123,10 @@ bool LoadedStates::save(SteadyTime now, WithoutRoom without_room) noexcept {
     return done;
 }
 
+/// Lost calls are kept in the zone only.
 void LoadedStates::keep_units(std::size_t table) noexcept {
     QuotaState& state = states_[table];
+    drop_lost_calls(state);
     const TableQuota& quota = (*request_.quotas)[table];
     if (is_held(state) && !context_.unstored().take(request_, quota, state)) {
         count(context_.statistics(), lost_with(state, quota));

@@ -60,6 +60,7 @@ struct SharedNode {
     WorkerPlaces places;
     std::array<SharedSentinels, 16> sentinels;
     Recalls::Memory recalls;
+    SharedNumber<std::uint64_t> last_call;  ///< see Zone::number_call
 };
 
 /// What belongs to a stripe besides its tables. Plain memory, all zeros at first.
@@ -170,6 +171,8 @@ class Zone : private Pinned {
     /// The secret of the substitutes for removed fields. It stays the same until nginx is started
     /// again, or the size of the zone changes. Needs no lock.
     const FieldSecret& field_secret() const { return node_.secret; }
+    /// A number for a call that asks for a lease: no other call of this node has it. Needs no lock.
+    std::uint64_t number_call() noexcept { return node_.last_call.next(); }
     /// The node's name in Redis keys: 16 hexadecimal digits.
     std::string node_name() const;
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "module/quota/lost_calls.hpp"
 #include "module/quota/plan.hpp"
 #include "module/quota/redis_clock.hpp"
 #include "module/quota/table_quota.hpp"
@@ -59,6 +60,10 @@ struct Acquire {
     /// For each table: the number of the report that its adjustments belong to. Redis applies each
     /// number once. 0: Redis applies the adjustments in any case. Empty if `adjustments` is.
     std::vector<std::uint64_t> report_numbers{};
+    /// For each table, the calls whose units Redis takes back, before it decides: see LostCalls.
+    /// Empty if `adjustments` is, or if there are none.
+    std::vector<LostCalls> lost_calls{};
+    SteadyTime prepared{};  ///< when it was prepared; it is sent later
     /// For each table: QuotaState::counted_at before the call. Empty if `adjustments` is.
     std::vector<Instant> counted_at{};
     std::string_view group{};  ///< of the id; empty: none. Must outlive this
@@ -81,6 +86,9 @@ struct Acquired {
     Instant banned_until{};    ///< 0: not banned
     std::int64_t strikes = 0;  ///< counted now, within the ban policy's time
     WindowCounts windows{};    ///< afterwards, with the lease; as `adjustments`
+    /// For each table, the number of the lost call that Redis has taken back; 0: none. Empty if the
+    /// acquire names none.
+    std::vector<std::uint64_t> taken_back{};
     /// For each table, if a further request would be refused. Empty if other nodes have no lease.
     std::vector<LeaseElsewhere> leased_elsewhere{};
 };

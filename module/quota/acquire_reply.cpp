@@ -115,6 +115,7 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
 void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
                  const Acquired& acquired, const ClockBounds& now) {
     acknowledge(states, quotas, acquire, acquired.windows);
+    settle_lost_calls(states, acquire, acquired);
     if (acquire.demand.ban && !is_late(states.front().counted_at, acquired, now)) {
         take_ban(states.front().ban, acquired, now);
     }
@@ -182,6 +183,7 @@ void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acqui
 void apply_late_reply(std::span<QuotaState> states, const Quotas& quotas, const Acquire& acquire,
                       const Acquired& acquired) {
     acknowledge(states, quotas, acquire, acquired.windows);
+    settle_lost_calls(states, acquire, acquired);
     const std::int64_t units = acquired.granted * acquire.demand.cost + acquired.lease;
     std::span<const WindowCount> counts = acquired.windows;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {

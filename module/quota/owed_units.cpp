@@ -175,7 +175,8 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
                     .demand = demand,
                     .count = count,
                     .lease = lease,
-                    .is_lease_call = lease > 0};
+                    .is_lease_call = lease > 0,
+                    .prepared = now.steady};
     bool adjusts = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
         // If only the lease has room for the request, Redis would refuse it: return the lease
@@ -190,7 +191,7 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
         }
         begin_lease_call(state, quota, lease > 0, now);
         drop_ended_report(state, quota, now);
-        adjusts = adjusts || owes(state) || state.report;
+        adjusts = adjusts || owes(state) || state.report || !state.lost_calls.empty();
     });
     if (adjusts) {
         for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
@@ -200,8 +201,12 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
                 adjustments.begin() + static_cast<std::ptrdiff_t>(quota.rates.size()));
             acquire.report_numbers.push_back(number);
             acquire.counted_at.push_back(state.counted_at);
+            acquire.lost_calls.push_back(state.lost_calls);
         });
-        if (std::ranges::none_of(acquire.adjustments, changes)) {
+        if (std::ranges::all_of(acquire.lost_calls, &LostCalls::empty)) {
+            acquire.lost_calls.clear();
+        }
+        if (acquire.lost_calls.empty() && std::ranges::none_of(acquire.adjustments, changes)) {
             acquire.adjustments.clear();
             acquire.report_numbers.clear();
             acquire.counted_at.clear();
@@ -318,7 +323,7 @@ void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acqui
 }
 
 HeldUnits held_units(const QuotaState& state) {
-    return {.owes = owes(state) || state.report,
+    return {.owes = owes(state) || state.report || !state.lost_calls.empty(),
             .lease = state.lease,
             .last_arrival = state.arrivals.last,
             .asked = state.asked};
@@ -340,11 +345,12 @@ UnitCounts lost_with(const QuotaState& state, const TableQuota& quota) {
     if (state.report) {
         count_dropped(counts, adjustments_of(*state.report, quota).back());
     }
+    counts.calls_left += static_cast<std::int64_t>(state.lost_calls.numbers().size());
     return counts;
 }
 
 bool is_held(const QuotaState& state) {
-    return state.lease > 0 || owes(state) || state.report;
+    return state.lease > 0 || held_units(state).owes;
 }
 
 }  // namespace tollgate

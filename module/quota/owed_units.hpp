@@ -14,7 +14,8 @@ namespace tollgate {
 /// that reply is lost, they are lost, so that none counts twice. `last_report` is the node's last
 /// report number and is incremented; with nullptr no report is made and owed units stay owed.
 /// `count` is the number of requests that the acquire decides; note_arrivals has counted them.
-/// `lease` is the number of units to lease in addition. If both are 0, it only reports.
+/// `lease` is the number of units to lease in addition. If both are 0, it only reports. It names
+/// the lost calls of the states; then it should ask for no lease: its own call may be lost, too.
 Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                 std::int64_t count, std::int64_t lease, const ClockBounds& now,
                 std::uint64_t* last_report);
@@ -42,7 +43,7 @@ void acknowledge(std::span<QuotaState> states, const Quotas& quotas, const Acqui
 
 /// What tells when the units of a state need settling.
 struct HeldUnits {
-    bool owes = false;  ///< units are owed, or in a report
+    bool owes = false;  ///< units are owed, or in a report, or calls are lost
     std::int64_t lease = 0;
     SteadyTime last_arrival{};
     SteadyTime asked{};  ///< QuotaState::asked
@@ -51,13 +52,13 @@ struct HeldUnits {
 HeldUnits held_units(const QuotaState& state);
 
 /// When an acquire is due although no request comes: at once if units are owed or in a report, or
-/// when a lease is idle (see idle_at). Never if nothing is held.
+/// calls are lost, or when a lease is idle (see idle_at). Never if nothing is held.
 SteadyTime settling_due(const HeldUnits& units, std::chrono::milliseconds horizon);
 
-/// The units that are lost with a state: its lease, owed units and report.
+/// What is lost with a state: the units of its lease, owed units and report, and its lost calls.
 UnitCounts lost_with(const QuotaState& state, const TableQuota& quota);
 
-/// Whether it has a lease, owed units or a report. Such a state must not be evicted.
+/// Whether it has a lease, owed units, a report or lost calls. Such a state must not be evicted.
 bool is_held(const QuotaState& state);
 
 }  // namespace tollgate

@@ -4,7 +4,7 @@
 
 #include "module/quota/bucket.hpp"
 #include "module/quota/lease.hpp"
-#include "module/quota/local_decision.hpp"
+#include "module/quota/owed_units.hpp"
 #include "module/quota/quota_windows.hpp"
 
 namespace tollgate {
@@ -28,7 +28,7 @@ bool is_plain(std::span<const QuotaState> states, const Quotas& quotas, const De
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         const QuotaState& state = states[i];
         const TableQuota& quota = quotas[i];
-        if (state.lease != 0 || state.lease_calls != 0 || state.report || owes(state) ||
+        if (is_held(state) || state.lease_calls != 0 ||
             !is_rare(state.arrivals, quota, demand.cost)) {
             return false;
         }

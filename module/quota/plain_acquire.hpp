@@ -10,8 +10,8 @@
 namespace tollgate {
 
 /// Whether decide() answers LocalAnswer::kAsk, and prepare() would only ask for the decision of a
-/// few requests like this one, if it was called soon: the states have no lease, nothing to report,
-/// no strikes and no window that is full, and requests come too rarely for a lease, or the table
+/// few requests like this one, if it was called soon: the states hold nothing (see is_held), no
+/// strikes and no window that is full, and requests come too rarely for a lease, or the table
 /// has none. If this changes before the call is sent, what is new waits for a later call.
 bool is_plain(std::span<const QuotaState> states, const Quotas& quotas, const Demand& demand);
 

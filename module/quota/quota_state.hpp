@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "module/quota/acquire.hpp"
+#include "module/quota/lost_calls.hpp"
 #include "module/quota/redis_clock.hpp"
 #include "module/quota/units.hpp"
 
@@ -72,6 +73,10 @@ struct UnitCounts {
     std::int64_t noted = 0;     ///< granted while Redis was unreachable
     std::int64_t settled = 0;   ///< of them: Redis counted them
     std::int64_t lapsed = 0;    ///< of them: the window ended before Redis counted them
+    // Calls, each once for each quota.
+    std::int64_t calls_lost = 0;        ///< see LostCalls
+    std::int64_t calls_taken_back = 0;  ///< of them: Redis has taken their units back
+    std::int64_t calls_left = 0;        ///< of them: Redis has not, and is not asked any more
     bool operator==(const UnitCounts&) const = default;
 };
 
@@ -108,6 +113,7 @@ struct QuotaState {
     Ban ban;                    ///< of the id; used in the first table only; stored in BanCache
     Arrivals arrivals;
     std::optional<Report> report;  ///< not acknowledged yet; not part of `owed`
+    LostCalls lost_calls;          ///< the next acquires name them
     std::int64_t nodes = 0;        ///< in an outage: how many share what is left; not stored
     UnitCounts counts;             ///< not stored
     /// Owed units contain some that requests took and did not use: see prepare.

@@ -27,6 +27,8 @@ class SharedNumber {
     ~SharedNumber() = default;
 
     void add(Value amount = 1) noexcept { atomic().fetch_add(amount, std::memory_order_relaxed); }
+    /// Increases the number by 1, and returns it.
+    Value next() noexcept { return atomic().fetch_add(1, std::memory_order_relaxed) + 1; }
     void set(Value value) noexcept { atomic().store(value, std::memory_order_relaxed); }
     Value value() const noexcept { return atomic().load(std::memory_order_relaxed); }
 

@@ -59,6 +59,12 @@ inline constexpr auto kRedisCounters = std::to_array<CounterFamily>({
      "or lost.",
      "event",
      {"granted", "spent", "returned", "lost"}},
+    {"lost_calls",
+     "Acquires that asked for a lease and whose reply never came, per plan table: noted; "
+     "taken_back "
+     "(Redis has taken back what they had counted) or left.",
+     "event",
+     {"noted", "taken_back", "left"}},
     {"flights",
      "Requests with `in_flight`: entered; refused, because the limit was reached.",
      "event",

@@ -125,6 +125,7 @@ void QuotaCache::Small::set(const QuotaState& state, std::uint64_t used) {
     returns_soon = state.returns_soon ? 1U : 0U;
     owes_refund = state.owes_refund ? 1U : 0U;
     is_wide = owes_widely(state) ? 1U : 0U;
+    has_lost_calls = state.lost_calls.empty() ? 0U : 1U;
     own = nearest<std::uint32_t>(state.own);
     counted_at = Uint48(state.counted_at.time_since_epoch().count());
     asked = Uint48(state.asked.count());
@@ -179,7 +180,7 @@ void QuotaCache::Small::unpack(QuotaState& state) const {
 }
 
 QuotaCache::Rest::Rest(const Key& whose, const QuotaState& state)
-    : key(whose), report(state.report.value_or(Report{})) {
+    : key(whose), report(state.report.value_or(Report{})), lost_calls(state.lost_calls) {
     static_assert(2 * kMostSmallWindows <= kMaxWindows);
     for (std::size_t i = 0; i < kMostSmallWindows && whose.is_small; ++i) {
         const QuotaState::Window& window = state.windows[i];
@@ -190,6 +191,9 @@ QuotaCache::Rest::Rest(const Key& whose, const QuotaState& state)
 void QuotaCache::Small::unpack(const Rest& rest, QuotaState& state) const {
     if (has_report != 0) {
         state.report = rest.report;
+    }
+    if (has_lost_calls != 0) {
+        state.lost_calls = rest.lost_calls;
     }
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const Adjustment& owed = rest.report.adjustments[kMostSmallWindows + i];
@@ -203,8 +207,13 @@ void QuotaCache::Small::unpack(const Rest& rest, QuotaState& state) const {
     }
 }
 
-void QuotaCache::Large::unpack(const Rest& rest, QuotaState& state) {
-    state.report = rest.report;
+void QuotaCache::Large::unpack(const Rest& rest, QuotaState& state) const {
+    if (has_report != 0) {
+        state.report = rest.report;
+    }
+    if (has_lost_calls != 0) {
+        state.lost_calls = rest.lost_calls;
+    }
 }
 
 Arrivals QuotaCache::Small::arrivals() const {
@@ -264,7 +273,7 @@ QuotaCache::Held QuotaCache::Small::unpack() const {
               .table = table,
               .layout = layout(),
               .state = {},
-              .has_report = has_report != 0,
+              .has_report = has_report != 0 || has_lost_calls != 0,
               .is_small = true,
               .value = value()};
     unpack(held.state);
@@ -311,6 +320,7 @@ void QuotaCache::Large::set(const QuotaState& state, std::uint64_t used) {
     has_report = state.report ? 1 : 0;
     returns_soon = state.returns_soon ? 1 : 0;
     owes_refund = state.owes_refund ? 1 : 0;
+    has_lost_calls = state.lost_calls.empty() ? 0 : 1;
     lease_calls = static_cast<std::uint32_t>(state.lease_calls);
     windows = state.windows;
     own = state.own;
@@ -320,7 +330,7 @@ void QuotaCache::Large::set(const QuotaState& state, std::uint64_t used) {
 }
 
 bool QuotaCache::Large::owes() const {
-    return has_report != 0 || std::ranges::any_of(windows, [](const QuotaState::Window& window) {
+    return has_rest() || std::ranges::any_of(windows, [](const QuotaState::Window& window) {
                return window.owed != 0 || window.owed_previous != 0;
            });
 }
@@ -365,7 +375,7 @@ QuotaCache::Held QuotaCache::Large::unpack() const {
               .table = key.table,
               .layout = key.layout(),
               .state = {},
-              .has_report = has_report != 0,
+              .has_report = has_rest(),
               .is_small = false,
               .value = key.value};
     unpack(held.state);
@@ -436,7 +446,8 @@ bool QuotaCache::save(const Key& key, const QuotaState& state, SteadyTime now) {
 
 bool QuotaCache::save(Place place, const Key& key, const QuotaState& state, SteadyTime now) {
     // Store the rest first: units that have left the windows must not be lost if it has no room.
-    const bool has_rest = state.report || (key.is_small && owes_widely(state));
+    const bool has_rest =
+        state.report || !state.lost_calls.empty() || (key.is_small && owes_widely(state));
     if (has_rest && !reports_.put(key, now, key, state)) {
         return false;
     }

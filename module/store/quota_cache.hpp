@@ -20,10 +20,10 @@ namespace tollgate {
 
 /// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Small
 /// quotas (is_small) use small places. What few quotas have at a time is beside their places, in
-/// a table of its own: a report, and owed units that a small place has no room for. The least
-/// recently used are evicted, except those that hold a lease or owed units. These remain until any
-/// worker has reported them to Redis. A quota of a value evicts only others of its id in the table,
-/// and quotas whose windows have ended. The caller holds the lock of its stripe.
+/// a table of its own: a report, lost calls, and owed units that a small place has no room for. The
+/// least recently used are evicted, except those that hold a lease or owed units. These remain
+/// until any worker has reported them to Redis. A quota of a value evicts only others of its id in
+/// the table, and quotas whose windows have ended. The caller holds the lock of its stripe.
 class QuotaCache {
   public:
     /// At most so many values of an id in a plan table are stored: a flood of values evicts others
@@ -93,9 +93,9 @@ class QuotaCache {
         std::uint32_t redis;
         std::uint32_t table;
         WindowLayout layout;
-        QuotaState state;  ///< without its report
-        bool has_report;
-        bool is_small;  ///< stored in a small place
+        QuotaState state;  ///< without its report and lost calls
+        bool has_report;   ///< or lost calls
+        bool is_small;     ///< stored in a small place
         std::uint64_t value = 0;
 
         HeldSummary summary() const;
@@ -215,8 +215,8 @@ class QuotaCache {
         std::int32_t owed_previous;
     };
 
-    /// What a quota has beside its place: its report, or the owed units of a small quota for which
-    /// its place has no room, or both. Few quotas have one at the same time.
+    /// What a quota has beside its place: its report, its lost calls, or the owed units of a small
+    /// quota for which its place has no room. Few quotas have one at the same time.
     struct Rest {
         using Key = QuotaCache::Key;
         Rest(const Key& whose, const QuotaState& state);
@@ -227,6 +227,7 @@ class QuotaCache {
         /// Of a small quota, Adjustment::units and Adjustment::previous after those of the most
         /// windows that it has are what these windows owe.
         Report report;
+        LostCalls lost_calls;
     };
 
     struct Small {
@@ -234,14 +235,15 @@ class QuotaCache {
         Small(const Key& key, const QuotaState& state);
         bool is(const Key& other) const;
         bool is_held() const { return lease != 0 || owes(); }
-        /// Whether units are owed, or in a report.
+        /// Whether units are owed, or in a report, or calls are lost.
         bool owes() const {
-            return has_report != 0 || std::ranges::any_of(windows, [](const Window& window) {
+            return has_report != 0 || has_lost_calls != 0 ||
+                   std::ranges::any_of(windows, [](const Window& window) {
                        return window.owed != 0 || window.owed_previous != 0;
                    });
         }
         /// Whether the quota has a Rest.
-        bool has_rest() const { return has_report != 0 || is_wide != 0; }
+        bool has_rest() const { return has_report != 0 || has_lost_calls != 0 || is_wide != 0; }
         HeldSummary summary() const {
             return {id,      redis,
                     table,   Period::of_code(first_period),
@@ -250,7 +252,8 @@ class QuotaCache {
         SteadyTime due_at() const { return summary().due_at(); }
         SteadyTime last_arrived() const { return SteadyTime(asked.value() + last_arrival); }
         Held unpack() const;
-        /// Into an empty state; all but the report. Owed units that are wide are clamped.
+        /// Into an empty state; all but the report and lost calls. Owed units that are wide are
+        /// clamped.
         void unpack(QuotaState& state) const;
         /// Adds what is in the rest.
         void unpack(const Rest& rest, QuotaState& state) const;
@@ -279,6 +282,7 @@ class QuotaCache {
         std::uint32_t returns_soon : 1;
         std::uint32_t second_period : Period::kCodeBits;
         std::uint32_t owes_refund : 1;
+        std::uint32_t has_lost_calls : 1;
         std::uint32_t is_wide : 1;  ///< the owed units are in the rest, because they need more bits
         std::array<std::uint32_t, 2> api_key;
         std::array<Window, kMostSmallWindows> windows;
@@ -303,10 +307,10 @@ class QuotaCache {
         bool has_ended(std::chrono::milliseconds unused) const;
         std::uint64_t value() const { return key.value; }
         bool is_held() const { return lease != 0 || owes(); }
-        /// Whether units are owed, or in a report.
+        /// Whether units are owed, or in a report, or calls are lost.
         bool owes() const;
         /// Whether the quota has a Rest.
-        bool has_rest() const { return has_report != 0; }
+        bool has_rest() const { return has_report != 0 || has_lost_calls != 0; }
         HeldSummary summary() const {
             return {key.id,    key.redis,
                     key.table, WindowLayout::period_of(key.periods.front()),
@@ -314,10 +318,10 @@ class QuotaCache {
         }
         SteadyTime due_at() const { return summary().due_at(); }
         Held unpack() const;
-        /// Into an empty state; all but the report.
+        /// Into an empty state; all but the report and lost calls.
         void unpack(QuotaState& state) const;
         /// Adds what is in the rest.
-        static void unpack(const Rest& rest, QuotaState& state);
+        void unpack(const Rest& rest, QuotaState& state) const;
         /// Stores what depends on the state, and the key that was used.
         void set(const QuotaState& state, std::uint64_t used);
         /// See save_spent.
@@ -327,6 +331,7 @@ class QuotaCache {
         std::uint32_t has_report : 1;
         std::uint32_t returns_soon : 1;
         std::uint32_t owes_refund : 1;
+        std::uint32_t has_lost_calls : 1;
         std::uint32_t lease_calls;
         std::array<QuotaState::Window, kMaxWindows> windows;
         std::int64_t lease;

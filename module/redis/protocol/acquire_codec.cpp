@@ -123,16 +123,30 @@ bool may_be_listed(const Acquire& acquire) {
 }
 
 bool has_adjustments(const Acquire& acquire) {
-    return std::ranges::any_of(acquire.adjustments, [](const Adjustment& adjustment) {
-        return adjustment.units != 0 || adjustment.previous != 0;
-    });
+    return !acquire.lost_calls.empty() ||
+           std::ranges::any_of(acquire.adjustments, [](const Adjustment& adjustment) {
+               return adjustment.units != 0 || adjustment.previous != 0;
+           });
+}
+
+/// The number of the report of a table, and each lost call after a colon.
+void add_report_number(Words& ids, const Acquire& acquire, std::size_t table) {
+    if (acquire.lost_calls.empty() || acquire.lost_calls[table].empty()) {
+        ids.add(acquire.report_numbers[table]);
+        return;
+    }
+    std::string text = std::to_string(acquire.report_numbers[table]);
+    for (const std::uint64_t number : acquire.lost_calls[table].numbers()) {
+        text.append(":").append(std::to_string(number));
+    }
+    ids.add(text);
 }
 
 void add_adjustments(Words& ids, const Acquire& acquire) {
     ids.add(std::ranges::count_if(acquire.report_numbers, [](auto number) { return number != 0; }));
     auto adjustment = acquire.adjustments.begin();
     for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
-        ids.add(acquire.report_numbers[table]);
+        add_report_number(ids, acquire, table);
         for (std::size_t i = 0; i < (*acquire.quotas)[table].rates.size(); ++i, ++adjustment) {
             ids.add(adjustment->number);
             ids.add(adjustment->units);
@@ -285,9 +299,9 @@ class SharedTerms {
     std::size_t end() const { return kFirst + words_.size(); }
 
   private:
-    /// Lua counts from 1. The token, the index of the first id, the deadline and the node precede
-    /// the terms.
-    static constexpr std::size_t kFirst = 5;
+    /// Lua counts from 1. The token, the index of the first id, the deadline, the node and the
+    /// number of the call precede the terms.
+    static constexpr std::size_t kFirst = 6;
     KnownTerms* known_;
     Words words_;
     std::vector<std::pair<const Acquire*, std::size_t>> places_;
@@ -373,6 +387,7 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
     call.arguments.add(terms.end());
     call.arguments.add(context.deadline.time_since_epoch().count());
     call.arguments.add(context.node);
+    call.arguments.add(context.call);
     call.arguments.add(terms.words());
     call.arguments.add(of_ids);
     return call;

@@ -38,6 +38,7 @@ struct AcquireContext {
     std::string_view node;        ///< the node's name, of its leases and in the keys of its reports
     Instant deadline{};           ///< Redis rejects the call after this time of its clock; 0: never
     SteadyTime sent{};            ///< when the call is sent
+    std::uint64_t call = 0;       ///< its number, if it asks for a lease: see Zone::number_call
     KnownTerms* terms = nullptr;  ///< of earlier calls; may be nullptr
     std::string tag{};            ///< slot_tag of the call in a cluster, if need_lists()
 };
@@ -45,6 +46,7 @@ struct AcquireContext {
 /// The most numbers of the ids of a call, by reply_numbers(). Lua returns at most 8,000 values of a
 /// table at once: the script would fail after it has counted. It also returns, apart from these,
 /// four numbers for each table of which other nodes have leases, and a table has at least two here.
+/// An id that names lost calls has one more for each table.
 /// The time that a call takes in Redis is bounded with them.
 constexpr std::size_t kMostReplyNumbers = 3'900;
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "module/quota/bucket.hpp"
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::int64_t kLatest = kLatestInstant.time_since_epoch().count();
 constexpr std::int64_t kLatestExact = kLatest * 1000;
+/// Of calls: see Zone::number_call.
+constexpr std::int64_t kLargestNumber = std::numeric_limits<std::int64_t>::max();
 
 /// Reads numbers from the reply. If one is missing or out of range, it and all further numbers are
 /// 0, and good() is false.
@@ -140,6 +143,11 @@ void read_one(Numbers& numbers, const Acquire& acquire, Instant now, Acquired& a
             window.previous = quota.sliding ? numbers.next() : 0;
         }
     }
+    acquired.taken_back.clear();
+    for (const LostCalls& named : acquire.lost_calls) {
+        const std::int64_t number = named.empty() ? 0 : numbers.next(kLargestNumber);
+        acquired.taken_back.push_back(static_cast<std::uint64_t>(number));
+    }
 }
 
 /// The numbers of the current windows, which ids that follow each other may share.
@@ -165,6 +173,7 @@ class SharedNumbers {
         acquired.limited = 0;
         acquired.banned_until = {};
         acquired.strikes = 0;
+        acquired.taken_back.clear();
         acquired.windows.clear();
         acquired.windows.reserve(windows_);
         acquired.leased_elsewhere.clear();

@@ -91,6 +91,10 @@ constexpr std::array kRare{
         "strike",
 #include "module/redis/protocol/scripts/acquire/rare/strike.lua"
     },
+    ScriptFile{
+        "take_back",
+#include "module/redis/protocol/scripts/acquire/rare/take_back.lua"
+    },
 };
 
 /// The text of acquire.lua with that of the other files.
@@ -123,7 +127,7 @@ const Script& acquire_script() {
          {"kRecallOf", kRecallOf},
          {"kReportNumber", kReportNumber},
          {"lease_field.kNode", lease_field::kNode},
-         {"lease_field.kTime", lease_field::kTime},
+         {"lease_field.kGrant", lease_field::kGrant},
          {"lease_field.kOfOther", lease_field::kOfOther},
          {"lease_field.kRecalled", lease_field::kRecalled},
          {"notice_field.kId", notice_field::kId},

@@ -324,9 +324,12 @@ inline constexpr std::string_view kResults = "results";  ///< of a batch: see Ba
 /// that refuses while others may give back units. Times are Unix times in milliseconds.
 namespace lease_field {
 inline constexpr std::string_view kNode = "lease_node";  ///< the node that got the last lease
-inline constexpr std::string_view kTime = "lease_time";  ///< when it got it
+/// `TIME:CALL:UNITS`: when it got it, the number of its call (see Zone::number_call), and what this
+/// call has added to each window that was current at that time. TIME alone if these units were
+/// taken back (see LostCalls), or if it has added them to other windows.
+inline constexpr std::string_view kGrant = "lease_grant";
 inline constexpr std::string_view kOfOther =
-    "lease_time_of_other";  ///< when any other node got its last lease
+    "lease_grant_of_other";  ///< the same of the last lease of any other node
 inline constexpr std::string_view kRecalled = "lease_recalled";  ///< when leases were last recalled
 }  // namespace lease_field
 

@@ -491,6 +491,156 @@ TEST_F(AcquireBatcherTest, ALateReplyGivesBackWhatNobodyWaitsFor) {
               statistics["lease_units.spent"].value() + statistics["lease_units.returned"].value());
 }
 
+/// A worker of which a call has asked for a lease, and its reply never comes.
+class LostCallsTest : public AcquireBatcherTest {
+  protected:
+    using Fate = SimulatedTransport::Fate;
+
+    Worker& start_busy() {
+        tables[0].plans[0].rates = {{100'000, 3600s}};
+        Worker& worker = start_with_keys(1);
+        for (int i = 0; i < 20; ++i) {
+            ask(worker, "k0");
+        }
+        while (state("k0").lease > 0) {
+            ask(worker, "k0");
+        }
+        counted_before_ = counted("k0");
+        return worker;
+    }
+    /// The next calls that ask for a lease have these fates.
+    void choose(Worker& worker, std::deque<Fate> fates) {
+        worker.transport.choose_fate = [this, fates](const redis::Call& call) mutable {
+            if (call.script != &redis::acquire_script() || fates.empty() || !asks(call)) {
+                return Fate::kAnswered;
+            }
+            const Fate fate = fates.front();
+            fates.pop_front();
+            ++lost_;
+            return fate;
+        };
+    }
+    /// Whether a call asks for a lease or names lost calls.
+    static bool asks(const redis::Call& call) {
+        return std::ranges::any_of(SimulatedRedis::asked_in(call), [](const auto& one) {
+            return one.acquire.lease > 0 || !one.acquire.lost_calls.empty();
+        });
+    }
+    std::uint64_t calls(CounterName name) { return statistics[name].value(); }
+
+    std::int64_t counted_before_ = 0;
+    int lost_ = 0;
+};
+
+TEST_F(LostCallsTest, WhatALostCallHasCountedIsTakenBack) {
+    Worker& worker = start_busy();
+    choose(worker, {Fate::kUnanswered});
+    begin(worker, "k0");
+    Request& request = begin(worker, "k0");
+    run_for(10ms);
+    EXPECT_EQ(lost_, 1);
+    EXPECT_GT(counted("k0"), counted_before_ + 2);
+    run_for(1s);
+    EXPECT_EQ(request.outcome().verdict, Verdict::kDegraded) << "the node decides alone";
+    EXPECT_EQ(counted("k0"), counted_before_ + 2) << "as the node reports";
+    EXPECT_EQ(calls("lost_calls.noted"), 1);
+    EXPECT_EQ(calls("lost_calls.taken_back"), 1);
+    EXPECT_EQ(state("k0").lost_calls, LostCalls());
+    EXPECT_EQ(statistics["lease_units.lost"].value(), 0);
+    granted(worker, "k0", 20);
+    EXPECT_GT(state("k0").lease, 0) << "leases go on";
+}
+
+TEST_F(LostCallsTest, RequestsThatAreRefusedAreNotCounted) {
+    settings.on_failure = FailurePolicy::kDeny;
+    Worker& worker = start_busy();
+    choose(worker, {Fate::kUnanswered});
+    Request& request = begin(worker, "k0");
+    run_for(1s);
+    EXPECT_EQ(request.status(), 503);
+    EXPECT_EQ(counted("k0"), counted_before_);
+}
+
+TEST_F(LostCallsTest, TheyAreNamedAgainIfThatReplyIsLostToo) {
+    for (const Fate fate : {Fate::kUnanswered, Fate::kNotExecuted}) {
+        Worker& worker = workers.empty() ? start_busy() : *workers.front();
+        while (state("k0").lease > 0) {
+            ask(worker, "k0");
+        }
+        counted_before_ = counted("k0");
+        choose(worker, {Fate::kUnanswered, fate, fate});
+        lost_ = 0;
+        begin(worker, "k0");
+        run_for(2s);
+        EXPECT_EQ(lost_, 3);
+        EXPECT_EQ(counted("k0"), counted_before_ + 1);
+        EXPECT_EQ(state("k0").lost_calls, LostCalls());
+    }
+    EXPECT_EQ(calls("lost_calls.noted"), 2);
+    EXPECT_EQ(calls("lost_calls.taken_back") + calls("lost_calls.left"), 2);
+}
+
+TEST_F(LostCallsTest, ACallThatIsNotExecutedIsNotNamedForEver) {
+    Worker& worker = start_busy();
+    choose(worker, {Fate::kNotExecuted});
+    begin(worker, "k0");
+    run_for(1s);
+    EXPECT_EQ(counted("k0"), counted_before_ + 1);
+    EXPECT_EQ(state("k0").lost_calls, LostCalls());
+    EXPECT_EQ(calls("lost_calls.left"), 1);
+    EXPECT_EQ(calls("lost_calls.taken_back"), 0);
+}
+
+/// A proxy keeps the call, and Redis executes it after it was named.
+TEST_F(LostCallsTest, ACallThatHangsIsNamedUntilItsDeadline) {
+    Worker& worker = start_busy();
+    choose(worker, {Fate::kHanging});
+    begin(worker, "k0");
+    run_for(5ms);
+    worker.transport.fail_all();
+    run_for(1ms);
+    ask(worker, "k0");
+    EXPECT_EQ(counted("k0"), counted_before_ + 2) << "it is named";
+    EXPECT_FALSE(state("k0").lost_calls.empty()) << "it may come";
+    EXPECT_EQ(state("k0").lease, 0);
+    run_for(worker.transport.timeout / 2);
+    EXPECT_GT(counted("k0"), counted_before_ + 3);
+    run_for(1s);
+    EXPECT_EQ(counted("k0"), counted_before_ + 2);
+    EXPECT_EQ(calls("lost_calls.taken_back"), 1);
+}
+
+TEST_F(LostCallsTest, ALaterLeaseIsNotTakenBack) {
+    Worker& worker = start_busy();
+    Worker& other = start();
+    choose(worker, {Fate::kUnanswered});
+    begin(worker, "k0");
+    run_for(10ms);
+    const std::int64_t counted_lost = counted("k0");
+    int granted = 0;
+    while (state("k0").lease == 0) {
+        granted += ask(other, "k0").status() == 0 ? 1 : 0;
+        ASSERT_LT(granted, 50);
+    }
+    run_for(5s);
+    EXPECT_EQ(counted("k0"), counted_lost + granted + 1);
+    EXPECT_EQ(calls("lost_calls.left"), 1);
+}
+
+TEST_F(LostCallsTest, AFullZoneCountsThemAsLeft) {
+    Worker& worker = start_busy();
+    choose(worker, {Fate::kUnanswered});
+    begin(worker, "k0");
+    run_for(10ms);
+    fill_zone(true);
+    run_for(worker.transport.timeout);
+    EXPECT_EQ(calls("lost_calls.noted"), 1);
+    EXPECT_EQ(calls("lost_calls.left"), 1);
+    empty_zone();
+    run_for(2s);
+    EXPECT_EQ(state("k0").lost_calls, LostCalls());
+}
+
 TEST_F(AcquireBatcherTest, AnEngineThatIsDestroyedCallsNobody) {
     Worker& worker = start_with_keys(2);
     Request& queued = begin(worker, "k0");

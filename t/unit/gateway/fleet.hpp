@@ -116,7 +116,7 @@ class Fleet {
     std::size_t zone_size() const {
         const double requests = scenario_.per_second * scenario_.workers *
                                 static_cast<double>(scenario_.duration.count()) / 1000;
-        constexpr double kBytes = 320;  // of a key
+        constexpr double kBytes = 640;  // of a key
         return (std::size_t{64} << 10U) +
                static_cast<std::size_t>(kBytes * std::min<double>(scenario_.keys, requests));
     }

@@ -95,6 +95,9 @@ TEST_P(HistoryOfNodes, HasWhatWasGrantedInEachDay) {
             }
         }
         EXPECT_EQ(granted, fleet.ledger.granted);
+        const bool loses_leases = GetParam().outage.executed > 0 && GetParam().leases;
+        EXPECT_TRUE(loses_leases || fleet.ledger.taken_back == 0);
+        EXPECT_TRUE(fleet.ledger.taken_back > 0 || !loses_leases || GetParam().rates != kMinute);
         EXPECT_EQ(fleet.ledger.granted_alone > 0, GetParam().outage.nodes > 0);
     }
 }

@@ -66,6 +66,8 @@ struct Ledger {
     std::map<KeyWindow, std::int64_t> not_replicated;
     /// Units that may be counted and not granted: a call got no reply, or a node crashed.
     std::map<KeyWindow, std::int64_t> lost;
+    /// Of them, those that Redis has taken back, in all windows.
+    std::int64_t taken_back = 0;
     /// Units that Redis granted to requests whose reply is under way.
     std::map<int, std::int64_t> in_flight;
     /// The count that each node saw last.
@@ -77,6 +79,13 @@ struct Ledger {
             in_flight[key_of(one.id)] += one.acquired.granted;
             ++ids;
             decided += one.acquire.count;
+            for (std::size_t i = 0; i < one.taken_back.size(); ++i) {
+                const auto& [number, units, previous] = one.taken_back[i];
+                if (units != 0) {
+                    lost[{key_of(one.id), i, number}] += units;
+                    taken_back -= units;
+                }
+            }
         }
     }
     /// The reply arrived at a node.

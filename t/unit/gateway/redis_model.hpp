@@ -25,10 +25,13 @@ class RedisModel {
         Ban* const ban = acquire.demand.ban ? &current_ban(acquire, now) : nullptr;
         const bool was_banned = ban != nullptr && ban->until > now;
         std::int64_t room = std::numeric_limits<std::int64_t>::max();
+        taken_back.clear();
         auto adjustment = acquire.adjustments.begin();
         for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
             const TableQuota& quota = (*acquire.quotas)[table];
             const bool applies = is_new(acquire, table, report_keys);
+            Lease* const lost = lost_lease(acquire, table);
+            acquired.taken_back.push_back(lost == nullptr ? 0 : lost->call);
             for (std::size_t i = 0; i < quota.rates.size(); ++i) {
                 const Rate& rate = quota.rates[i];
                 WindowCount& window = count(acquire.id, quota, rate);
@@ -45,8 +48,22 @@ class RedisModel {
                     }
                     ++adjustment;
                 }
+                Adjustment& back = taken_back.emplace_back();
+                if (lost != nullptr) {
+                    back = {window_number(lost->at, rate.period), -lost->units, 0};
+                    adjust(window, back, quota.sliding);
+                    if (keeps_history(quota, i)) {
+                        adjust_history(acquire.id, quota, window, back);
+                    } else if (back.number != window.number &&
+                               (!quota.sliding || back.number != window.number - 1)) {
+                        back = {};
+                    }
+                }
                 room =
                     std::min(room, rate.requests - spent(window, rate.period, quota.sliding, now));
+            }
+            if (lost != nullptr) {
+                lost->call = 0;
             }
         }
         room = std::max<std::int64_t>(room, 0);
@@ -65,9 +82,19 @@ class RedisModel {
                 window.count += acquired.granted * acquire.demand.cost + acquired.lease;
                 acquired.windows.push_back(window);
             }
+            const std::span<const WindowCount> counted(acquired.windows);
+            const bool are_current = std::ranges::equal(
+                quota.rates, counted.last(quota.rates.size()), {},
+                [&](const Rate& rate) { return window_number(now, rate.period); },
+                &WindowCount::number);
             Lease& lease = leases_[name_of(acquire.id, quota)];
             if (acquired.lease > 0) {
-                lease = {node, now, lease.node == node ? lease.of_other : lease.at, lease.recalled};
+                lease = {node,
+                         now,
+                         lease.node == node ? lease.of_other : lease.at,
+                         lease.recalled,
+                         are_current ? call : 0,
+                         acquired.granted * acquire.demand.cost + acquired.lease};
             }
             if (room < acquire.demand.room() && !was_banned) {
                 acquired.leased_elsewhere.push_back(
@@ -116,6 +143,10 @@ class RedisModel {
 
     /// Names the node that sends the next acquires.
     std::string node;
+    /// The number of the call that has the next acquires.
+    std::uint64_t call = 0;
+    /// For each window of the last acquire: what was taken back of a lost call, below 0.
+    std::vector<Adjustment> taken_back;
     /// The ids whose leases were recalled; nobody was told yet.
     std::vector<std::string> recalled;
 
@@ -138,6 +169,8 @@ class RedisModel {
         Instant at{};
         Instant of_other{};
         Instant recalled{};
+        std::uint64_t call = 0;  ///< 0: its units were taken back
+        std::int64_t units = 0;  ///< that the call has added
     };
     struct Ban {
         std::int64_t strikes = 0;
@@ -145,6 +178,15 @@ class RedisModel {
         int level = 0;
         Instant until{};
     };
+
+    /// The last lease of a table, if the acquire names its call as lost.
+    Lease* lost_lease(const Acquire& acquire, std::size_t table) {
+        if (acquire.lost_calls.empty()) {
+            return nullptr;
+        }
+        Lease& last = leases_[name_of(acquire.id, (*acquire.quotas)[table])];
+        return last.node == node && acquire.lost_calls[table].contains(last.call) ? &last : nullptr;
+    }
 
     LeaseElsewhere lease_elsewhere(Lease& lease, const Acquire& acquire, const TableQuota& quota,
                                    std::span<const WindowCount> windows, Instant now) {

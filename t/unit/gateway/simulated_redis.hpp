@@ -33,6 +33,7 @@ class SimulatedRedis {
         std::string id;
         Acquired acquired;
         std::vector<std::string> report_keys;  ///< of the tables; empty: without a report
+        std::vector<Adjustment> taken_back;    ///< see RedisModel
     };
 
     /// The reply to a call, without its token: an array, or an error.
@@ -278,6 +279,8 @@ class SimulatedRedis {
         }
         /// The node that sent the call.
         const std::string& node() const { return arguments_[kNode - 2]; }
+        /// The number of the call; 0: it asks for no lease.
+        std::uint64_t call() const { return std::stoull(arguments_[kNode + 1 - 2]); }
 
       private:
         static constexpr std::size_t kNode = 4;  ///< of ARGV
@@ -376,7 +379,13 @@ class SimulatedRedis {
         void read_adjustments(std::size_t at, const Quotas& quotas, Executed& one) {
             Acquire& acquire = one.acquire;
             for (const TableQuota& quota : quotas) {
-                acquire.report_numbers.push_back(std::stoull(arguments_[at++ - 2]));
+                const std::string& text = arguments_[at++ - 2];
+                acquire.report_numbers.push_back(std::stoull(text));
+                LostCalls& lost = acquire.lost_calls.emplace_back();
+                for (auto colon = text.find(':'); colon != std::string::npos;
+                     colon = text.find(':', colon + 1)) {
+                    lost.add(std::stoull(text.substr(colon + 1)), {});
+                }
                 one.report_keys.push_back(acquire.report_numbers.back() == 0 ? std::string()
                                                                              : keys_[key_++]);
                 for (std::size_t i = 0; i < quota.rates.size(); ++i, at += 3) {
@@ -432,7 +441,9 @@ class SimulatedRedis {
             }
             one.acquire.id = one.id;
             counts.node = reader.node();
+            counts.call = reader.call();
             one.acquired = counts.run(one.acquire, now, one.report_keys);
+            one.taken_back = counts.taken_back;
             add(one.acquired.granted);
             if (one.acquire.lease > 0) {
                 add(one.acquired.lease);
@@ -450,6 +461,11 @@ class SimulatedRedis {
                     if (quota.sliding) {
                         add(window->previous);
                     }
+                }
+            }
+            for (std::size_t table = 0; table < one.acquire.lost_calls.size(); ++table) {
+                if (!one.acquire.lost_calls[table].empty()) {
+                    add(static_cast<std::int64_t>(one.acquired.taken_back[table]));
                 }
             }
         }

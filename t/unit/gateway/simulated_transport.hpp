@@ -28,6 +28,7 @@ class SimulatedTransport final : public Transport {
         kUnsent,       ///< it is never written, and fails at once
         kUnanswered,   ///< Redis executes it; the reply is lost, and it times out
         kLate,         ///< Redis executes it; it times out, and the reply comes after that
+        kHanging,  ///< Redis executes it in half of the time-out, also if it has failed meanwhile
     };
 
     /// `redis_offset` is what Redis's clock is ahead.
@@ -87,7 +88,7 @@ class SimulatedTransport final : public Transport {
             return;
         }
         after(delay(), [=, this] {
-            if (fate != Fate::kNotExecuted && pending->handler) {
+            if (fate != Fate::kNotExecuted && fate != Fate::kHanging && pending->handler) {
                 execute(*pending);
             }
             if (fate == Fate::kAnswered) {
@@ -95,6 +96,9 @@ class SimulatedTransport final : public Transport {
             }
         });
         after(timeout, [=, this] { time_out(*pending); });
+        if (fate == Fate::kHanging) {
+            after(timeout / 2, [=, this] { execute(*pending); });
+        }
     }
     void report_failure(redis::Slot /*slot*/, std::string_view error) noexcept override {
         refused.emplace_back(error);

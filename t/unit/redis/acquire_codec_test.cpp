@@ -73,7 +73,7 @@ Texts operator+(Texts a, const Texts& b) {
 TEST(AcquireCall, NamesKeysThenTermsThenTheId) {
     const auto call = acquire_call(std::array{two_tables()}, Keys("p:"), {.node = "n1"});
     EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search"}));
-    EXPECT_EQ(texts(call.arguments), (Texts{"25", "0", "n1"} + kTerms + Texts{"5", "7", "0"}));
+    EXPECT_EQ(texts(call.arguments), (Texts{"26", "0", "n1", "0"} + kTerms + Texts{"6", "7", "0"}));
 }
 
 Acquire of_month() {
@@ -86,9 +86,26 @@ Acquire of_month() {
 
 TEST(AcquireCall, NamesAMonth) {
     const auto call = acquire_call(std::array{of_month()}, Keys(""), {});
-    EXPECT_EQ(texts(call.arguments),
-              (Texts{"18", "0", "", "1", "0", "1", "2", "0", "100", "86400000", "1000", "0",
-                     "86400.number", "86400.count", "month.number", "month.count", "5", "1", "0"}));
+    EXPECT_EQ(texts(call.arguments), (Texts{"19",
+                                            "0",
+                                            "",
+                                            "0",
+                                            "1",
+                                            "0",
+                                            "1",
+                                            "2",
+                                            "0",
+                                            "100",
+                                            "86400000",
+                                            "1000",
+                                            "0",
+                                            "86400.number",
+                                            "86400.count",
+                                            "month.number",
+                                            "month.count",
+                                            "6",
+                                            "1",
+                                            "0"}));
 }
 
 TEST(AcquireCall, NamesTheHistory) {
@@ -103,15 +120,15 @@ TEST(AcquireCall, NamesTheHistory) {
               (Texts{"p:id:{k1}", "p:ban:{k1}", "p:history:{k1}", "p:quota:{k1}:a",
                      "p:quota:{k1}:b", "p:subjects", "p:subject_ends"}));
     const auto arguments = texts(call.arguments);
-    EXPECT_EQ(Texts(arguments.begin() + 9, arguments.end()),
+    EXPECT_EQ(Texts(arguments.begin() + 10, arguments.end()),
               (Texts{"2", "1", "0", "5", "60000", "60.number", "60.count", "1", "90", "100",
-                     "86400000", "86400.number", "86400.count", "5", "1", "0"}));
+                     "86400000", "86400.number", "86400.count", "6", "1", "0"}));
     Acquire without = acquire;
     counted.history = {};
     without.quotas = std::make_shared<const Quotas>(Quotas{table("a", {{5, 60s}}), counted});
     call = acquire_call(std::array{acquire, without}, Keys(""), {});
     EXPECT_EQ(texts(call.keys).size(), 5 + 4 + 2);
-    EXPECT_EQ(texts(call.arguments).size(), 3 + 2 * 19 + 2 * 3) << "other terms";
+    EXPECT_EQ(texts(call.arguments).size(), 4 + 2 * 19 + 2 * 3) << "other terms";
 }
 
 TEST(AcquireCall, NamesTheStreamOfNotices) {
@@ -148,8 +165,8 @@ TEST(AcquireCall, GivesTermsOnce) {
     Texts others = kTerms;
     others[0] = "1";
     EXPECT_EQ(texts(call.arguments),
-              (Texts{"45", "0", ""} + kTerms + others + Texts{"5", "7", "0"} +
-               Texts{"25", "1", "0"} + Texts{"5", "1", "0"}));
+              (Texts{"46", "0", "", "0"} + kTerms + others + Texts{"6", "7", "0"} +
+               Texts{"26", "1", "0"} + Texts{"6", "1", "0"}));
 }
 
 TEST(AcquireCall, GivesArgumentsOfAlikeIdsOnce) {
@@ -160,15 +177,15 @@ TEST(AcquireCall, GivesArgumentsOfAlikeIdsOnce) {
     const auto call = acquire_call(acquires, Keys(""), {});
     EXPECT_EQ(call.keys.size(), 12);
     EXPECT_EQ(texts(call.arguments),
-              (Texts{"25", "0", ""} + kTerms + Texts{"5", "7", "-2"} +
-               Texts{"5", "7", "1", packed({2})} + Texts{"5", "7", "0"} + Texts{"5", "1", "0"}));
+              (Texts{"26", "0", "", "0"} + kTerms + Texts{"6", "7", "-2"} +
+               Texts{"6", "7", "1", packed({2})} + Texts{"6", "7", "0"} + Texts{"6", "1", "0"}));
     acquires[1].lease = 3;
     acquires[2].lease = 4;
     acquires[4].strikes = 1;
     EXPECT_EQ(texts(acquire_call(acquires, Keys(""), {}).arguments),
-              (Texts{"25", "0", ""} + kTerms + Texts{"5", "7", "0"} +
-               Texts{"5", "7", "1", packed({3, 4, 2})} + Texts{"5", "7", "2", "0", "1:0"} +
-               Texts{"5", "1", "0"}));
+              (Texts{"26", "0", "", "0"} + kTerms + Texts{"6", "7", "0"} +
+               Texts{"6", "7", "1", packed({3, 4, 2})} + Texts{"6", "7", "2", "0", "1:0"} +
+               Texts{"6", "1", "0"}));
 }
 
 TEST(AcquireCall, IsTheSameWithKnownTerms) {
@@ -194,11 +211,11 @@ TEST(AcquireCall, WritesTheBanInMilliseconds) {
     EXPECT_EQ(texts(call.keys)[0], "id:{k1}");
     EXPECT_EQ(texts(call.keys)[1], "ban:{k1}");
     const auto arguments = texts(call.arguments);
-    EXPECT_EQ(Texts(arguments.begin() + 4, arguments.begin() + 10),
+    EXPECT_EQ(Texts(arguments.begin() + 5, arguments.begin() + 11),
               (Texts{"20", "60000", "600000", "86400000", "11", "2"}));
     acquire.demand.refusals_strike = false;
     call = acquire_call(std::array{acquire}, Keys(""), {});
-    EXPECT_EQ(texts(call.arguments)[8], "00");
+    EXPECT_EQ(texts(call.arguments)[9], "00");
 }
 
 TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
@@ -207,7 +224,7 @@ TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
     acquire.report_numbers.resize(2);
     const auto rest = [&] {
         const auto arguments = texts(acquire_call(std::array{acquire}, Keys(""), {}).arguments);
-        return Texts(arguments.begin() + 25, arguments.end());
+        return Texts(arguments.begin() + 26, arguments.end());
     };
     EXPECT_EQ(rest(), Texts{"0"});
     acquire.lease = 4;
@@ -222,11 +239,32 @@ TEST(AcquireCall, WritesOptionalTermsIfThereAreAny) {
     acquire.report_numbers = {0, 77};
     EXPECT_EQ(rest(), (Texts{"14", "0", "2:1500", "1", "0", "5", "6", "0", "7", "0", "0", "77", "8",
                              "-9", "0"}));
-    const auto call =
-        acquire_call(std::array{acquire}, Keys("p:"), {.node = "n", .deadline = Instant(12ms)});
+    acquire.lost_calls.resize(2);
+    acquire.lost_calls[0].add(5, {});
+    acquire.lost_calls[0].add(9, {});
+    EXPECT_EQ(rest()[4], "0:5:9");
+    EXPECT_EQ(rest()[11], "77");
+    const auto call = acquire_call(std::array{acquire}, Keys("p:"),
+                                   {.node = "n", .deadline = Instant(12ms), .call = 31});
     EXPECT_EQ(texts(call.keys), (Texts{"p:quota:{k1}:api", "p:quota:{k1}:search",
                                        "p:report:{k1}:search:n:1-sliding"}));
     EXPECT_EQ(texts(call.arguments)[1], "12");
+    EXPECT_EQ(texts(call.arguments)[3], "31");
+    acquire.adjustments.assign(3, {});
+    EXPECT_EQ(rest()[0], "14") << "also without adjustments";
+}
+
+TEST(ReadAcquired, ReadsWhichCallsWereTakenBack) {
+    Acquire acquire = two_tables();
+    acquire.lost_calls.resize(2);
+    acquire.lost_calls[1].add(77, {});
+    const auto reply = parsed(numbers({5'000'000, 4, 11, 4, 0, 5, 12, 6, 2, 77, 7, 11, 4, 0, 5,  //
+                                       12, 6, 2}));
+    const auto results = read_acquired(elements_of(*reply), std::array{acquire, two_tables()});
+    ASSERT_TRUE(results);
+    EXPECT_EQ(std::get<Acquired>(results->of_ids[0]).taken_back,
+              (std::vector<std::uint64_t>{0, 77}));
+    EXPECT_TRUE(std::get<Acquired>(results->of_ids[1]).taken_back.empty());
 }
 
 TEST(ReadAcquired, ReadsEveryWindowInItsOrder) {

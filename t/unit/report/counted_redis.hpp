@@ -45,6 +45,9 @@ inline void count_each(Status::Redis& redis) {
     counts["commands.flight"].add(31);
     counts["flights.entered"].add(32);
     counts["flights.refused"].add(33);
+    counts["lost_calls.noted"].add(34);
+    counts["lost_calls.taken_back"].add(35);
+    counts["lost_calls.left"].add(36);
     counts["owed_units.noted"].add(18);
     counts["owed_units.settled"].add(19);
     counts["owed_units.lapsed"].add(20);

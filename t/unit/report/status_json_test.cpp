@@ -71,6 +71,7 @@ TEST(StatusJson, ShowsARedis) {
         "key_cache_lookups":{"hit":6,"negative_hit":7,"miss":8},"retiring_key_uses":26,
         "quota_decisions":{"redis":9,"lease":10,"refusal":11,"alone":12},"leases":2,"leases_recalled":27,
         "lease_units":{"granted":14,"spent":15,"returned":16,"lost":17},
+        "lost_calls":{"noted":34,"taken_back":35,"left":36},
         "cost_units":{"reserved":28,"settled":29},"flights":{"entered":32,"refused":33},"in_flight":30,
         "owed_units":{"noted":18,"settled":19,"lapsed":20}})"));
 }

@@ -154,6 +154,39 @@ TEST_F(QuotaCacheTest, KeepsAReportUntilItIsGone) {
     }
 }
 
+TEST_F(QuotaCacheTest, KeepsLostCallsUntilTheyAreGone) {
+    for (const TableQuota& quota : {two_, four_}) {
+        for (const bool has_report : {false, true}) {
+            QuotaState losing = state(2);
+            losing.lease = 0;
+            for (auto& window : losing.windows) {
+                window.owed = window.owed_previous = 0;
+            }
+            if (has_report) {
+                losing.report = Report{9, {{{1, 2, 3}, {4, 5, 6}}}};
+            }
+            const QuotaState without = losing;
+            losing.lost_calls.add(7, 5s);
+            losing.lost_calls.add(8, 6s);
+            EXPECT_TRUE(cache_.save(key(1, quota), losing, 1s));
+            EXPECT_EQ(cache_.load(key(1, quota)), losing);
+            int held = 0;
+            QuotaCache::Cursor cursor;
+            while (!cache_.visit_held(cursor, [&](const QuotaCache::Held& found) {
+                EXPECT_EQ(found.summary().due_at(), SteadyTime{}) << "at once";
+                ++held;
+                return true;
+            })) {
+            }
+            EXPECT_EQ(held, 1);
+            EXPECT_TRUE(cache_.save(key(1, quota), without, 1s));
+            EXPECT_EQ(cache_.load(key(1, quota)), without);
+            EXPECT_EQ(cache_.reports().used, has_report ? 1 : 0);
+            EXPECT_TRUE(cache_.save(key(1, quota), {}, 1s));
+        }
+    }
+}
+
 TEST_F(QuotaCacheTest, KeepsReportsOfSmallAndLargeLimitsApart) {
     const TableQuota large = quota({{60, 60s}, {std::int64_t{1} << 31U, 86400s}});
     QuotaState of_small = state(2);

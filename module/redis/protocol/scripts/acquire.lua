@@ -12,7 +12,8 @@
 --       2        the index in ARGV of the first id
 --       3        the deadline in ms: nothing is decided after it, because the node no longer waits; 0: none
 --       4        the node
---       5...     terms, which ids may share:
+--       5        the number of the call, if it asks for a lease: no other call of the node has it
+--       6...     terms, which ids may share:
 --                  the cost of a request; 0 takes nothing. After it `s` if what it has cost is known when it ends: then
 --                    a request of cost 0 needs a unit that is left in each window
 --                  the number of strikes that cause a ban; or 0 for no bans, and the next four are omitted:
@@ -34,7 +35,8 @@
 --                  the units wanted as a lease, and the strikes that are not counted yet, STRIKES:AGE, with the time since
 --                    the first of them in ms; or 0
 --                  optionally the number of its report keys and, per table: the number of the node's report, which is
---                    applied once, or 0;
+--                    applied once, or 0, and after a colon each, the numbers of calls of the node. If the last lease of
+--                    the table was granted to one of them, what this call has added is taken back;
 --                    per window: its number, the units to add to it, and to the previous window if it slides; the
 --                      units of a bucket are debt
 --
@@ -45,6 +47,7 @@
 --            if bans are counted, the requests limited, the end of the ban in ms or 0, and the strikes so far;
 --            per window its number, its count and, if it slides, the count of the previous window; of a bucket, its
 --              time in us, its debt and, if windows slide, 0;
+--            and per table that names calls, the number of the one that was taken back, or 0;
 --            or -2 and the counts: all requests are granted, with the lease that is wanted, and the numbers of the windows
 --              are those of the last id that has numbers.
 --          The further numbers are, for each table that another node has leased units of and that has too few units left
@@ -53,11 +56,12 @@
 --
 -- The hash of a table has for each window the number of the last counted window, its count and, if it slides, the count
 -- of the previous window; for each bucket what it lacked to be full, and when (see quota/bucket.hpp); and the node that got
--- the last lease, its time, the time of the last lease of any other node, and when the leases were last recalled. If the
--- table keeps a history, the last day remains in this hash until an acquire of a later day moves its count to the hash of
--- the history. Adjustments of a day that was moved change the history. If levels are noticed, it has for each window that
--- reached one the number of the window and the levels that have an entry in the stream, each with the highest limit, and
--- with a time in ms from which it may be noticed again if the window has fallen below it since.
+-- the last lease, its time, call and units (see schema.hpp), the same of the last lease of any other node, and when
+-- the leases were last recalled. If the table keeps a history, the last day remains in this hash until an acquire of a later
+-- day moves its count to the hash of the history. Adjustments of a day that was moved change the history. If levels are
+-- noticed, it has for each window that reached one the number of the window and the levels that have an entry in the stream,
+-- each with the highest limit, and with a time in ms from which it may be noticed again if the window has fallen below it
+-- since.
 
 -- Each call allocates its functions, upvalues and tables again. Therefore one loop decides. insert(NAME) is replaced by
 -- the text of acquire/NAME.lua, which uses the names of this file. rare(NAME) creates the function of
@@ -97,6 +101,7 @@ local current = {0, 0, 0, 0}
 local month, month_ends
 -- Functions of rare(); nil until they are needed.
 local read_ban, strike, recall, recall_leases, adjust, move_days, expire, refill, notify, enlist, choose_counter, count_value
+local take_back
 -- The levels of the tables that have some, by the index of their terms; nil if none has.
 local levels
 -- How many values have a counter in the tables that count values, by the index of their terms; nil if none does. `others`
@@ -118,8 +123,8 @@ local changes
 local converted, most_converted = {}, 1000
 -- '%d' takes half as long as '%.0f', and a C long, which may have 32 bits.
 local most_long = 2147483648
--- The time `now` as a text; nil until a lease needs it.
-local now_text
+-- The begin of what is stored of a lease that this call grants; nil until a lease needs it.
+local granted_text
 
 local nth, key, id, ids_end = 0, 0, ARGV[2] + 0, #ARGV
 while alike > 0 or id < ids_end do

@@ -60,7 +60,7 @@ if not failure then
             if windows < 0 then
                 windows, width = -windows, 3
             end
-            local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime, lease_field.kOfOther,
+            local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kGrant, lease_field.kOfOther,
                                       lease_field.kRecalled)
             if values[3] or (values[1] or node) ~= node then  -- Another node got a lease.
                 recall, recall_leases = recall or rare('recall'), recall_leases or rare('recall_leases')
@@ -105,5 +105,11 @@ end
 key = key + tables + reports + others
 if not failure then
     size = last
+    for t = 1, adjustments and tables or 0 do
+        if found[t].lost then
+            size = size + 1
+            reply[size] = found[t].lost
+        end
+    end
 end
 --)lua"_lua

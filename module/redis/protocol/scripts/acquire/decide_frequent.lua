@@ -22,7 +22,7 @@ if plain and count + wanted > 0 then
         number, units, number_of_longest, of_longest = read[1], read[2], read[3], read[4]
     else
         -- The last lease is read with the windows, which saves a command.
-        read = pcall('HMGET', name, lease_field.kNode, lease_field.kTime, number1, count1, number2, count2)
+        read = pcall('HMGET', name, lease_field.kNode, lease_field.kGrant, number1, count1, number2, count2)
         number, units, number_of_longest, of_longest = read[3], read[4], read[5], read[6]
     end
     -- Whether both windows are those that Redis has; and whether the longer one is new, and the shorter one with it.
@@ -79,20 +79,30 @@ if plain and count + wanted > 0 then
                     converted[of_longest] = text_of_longest
                 end
             end
+            local grant
             if lease > 0 then
-                now_text = now_text or format('%.0f', now)
+                granted_text = granted_text or format('%.0f:%s:', now, ARGV[5])
+                local added = taken + lease
+                local text_of_added = converted[added]
+                if not text_of_added then
+                    text_of_added = format(added < most_long and '%d' or '%.0f', added)
+                    if added < most_converted then
+                        converted[added] = text_of_added
+                    end
+                end
+                grant = granted_text .. text_of_added
             end
             if lease == 0 and are_current then
                 done = pcall('HSET', name, count1, text, count2, text_of_longest)
             elseif lease == 0 and not are_new then
                 done = pcall('HSET', name, number1, text1, count1, text, count2, text_of_longest)
             elseif read[1] == node and are_current then
-                done = pcall('HSET', name, count1, text, count2, text_of_longest, lease_field.kTime, now_text)
+                done = pcall('HSET', name, count1, text, count2, text_of_longest, lease_field.kGrant, grant)
             elseif read[1] == node and not are_new then
                 done = pcall('HSET', name, number1, text1, count1, text, count2, text_of_longest,
-                             lease_field.kTime, now_text)
+                             lease_field.kGrant, grant)
             elseif lease > 0 and read[2] and are_current then
-                done = pcall('HSET', name, count1, text, count2, text_of_longest, lease_field.kTime, now_text,
+                done = pcall('HSET', name, count1, text, count2, text_of_longest, lease_field.kGrant, grant,
                              lease_field.kNode, node, lease_field.kOfOther, read[2])
             else
                 changes = changes or {false, false, false, false, false, false, false, false}
@@ -100,7 +110,7 @@ if plain and count + wanted > 0 then
                 changes[5], changes[6], changes[7], changes[8] = number2, text2, count2, text_of_longest
                 local n = 8
                 if lease > 0 then
-                    changes[9], changes[10] = lease_field.kTime, now_text
+                    changes[9], changes[10] = lease_field.kGrant, grant
                     changes[11], changes[12] = lease_field.kNode, node
                     n = 12
                     if read[1] ~= node and read[2] then

@@ -19,7 +19,7 @@ for t = 1, tables do
     if read then
         values = read
     elseif wanted > 0 then
-        values = pcall('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kTime, unpack(ARGV, fields, after - 1))
+        values = pcall('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kGrant, unpack(ARGV, fields, after - 1))
     else
         values = pcall('HMGET', KEYS[key + t], unpack(ARGV, fields, after - 1))
     end
@@ -36,7 +36,7 @@ for t = 1, tables do
                                                         ARGV[after - width])
             if has_counter == false then
                 KEYS[key + t], is_shared = KEYS[of_others], true
-                values = pcall('HMGET', KEYS[of_others], lease_field.kNode, lease_field.kTime,
+                values = pcall('HMGET', KEYS[of_others], lease_field.kNode, lease_field.kGrant,
                                unpack(ARGV, fields, after - 1))
                 if wanted == 0 and not values.err then
                     values = {unpack(values, 3, 2 + after - fields)}
@@ -54,6 +54,16 @@ for t = 1, tables do
     if adjustments then
         local report = ARGV[adjustments]
         adjustments = adjustments + 1
+        local calls = report:find(':', 1, true)
+        if calls then
+            take_back = take_back or rare('take_back')
+            values.lost, values.lost_time, values.lost_units = take_back(KEYS[key + t], report:sub(calls), node)
+            if not values.lost then
+                failure = values.lost_time
+                break
+            end
+            report = report:sub(1, calls - 1)
+        end
         if report ~= '0' then
             marker = marker + 1
             local applied = pcall('HMGET', KEYS[marker], kReportNumber)
@@ -116,6 +126,15 @@ for t = 1, tables do
                 local keeps_history = ARGV[argument + 1] == 86400000 and ARGV[at + 1] ~= '0'
                 units, before = adjust(values, keeps_history, width == 3, number, units, before,
                                        adjusted, by, by_before)
+                moves = moves or values.past
+            end
+            if values.lost_units and not bucket then
+                local at_lease, length = values.lost_time, ARGV[argument + 1]
+                local of_lease = length > 0 and (at_lease - at_lease % length) / length or rare('month')(at_lease)
+                adjust = adjust or rare('adjust')
+                local keeps_history = length == 86400000 and ARGV[at + 1] ~= '0'
+                units, before = adjust(values, keeps_history, width == 3, number, units, before,
+                                       of_lease, -values.lost_units, 0)
                 moves = moves or values.past
             end
         end

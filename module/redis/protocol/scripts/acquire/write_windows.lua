@@ -2,7 +2,7 @@
 -- A part of decide.lua: adds what is taken, and writes the windows that this or an adjustment changed. Sets `failure` to
 -- Redis's error, if any.
 
-local at = first
+local at, window = first, 0
 last = start
 for t = 1, tables do
     local windows, width = ARGV[at], 2
@@ -14,7 +14,7 @@ for t = 1, tables do
     local adjusted = adjustments and values.adjusted
     if added > 0 or adjusted then
         local name, done = KEYS[key + t]
-        if windows == 2 and width == 2 and wanted == 0 and not (values[1] or values[3]) then
+        if windows == 2 and width == 2 and wanted == 0 and not (values[1] or values[3] or values.lost_time) then
             -- The most frequent case: two fixed windows, of which only the counts change.
             local units, of_longest = reply[last + 2] + added, reply[last + 4] + added
             reply[last + 2], reply[last + 4] = units, of_longest
@@ -50,7 +50,17 @@ for t = 1, tables do
                     changes[n + 1], changes[n + 2] = lease_field.kNode, node
                     n = n + 2
                 end
-                changes[n + 1], changes[n + 2] = lease_field.kTime, now
+                local grant = format('%.0f:%s:%.0f', now, ARGV[5], added)
+                for nth_window = 1, windows do
+                    -- After the clock went back, a window to come is counted. take_back knows windows by the time.
+                    if reply[last + (nth_window - windows - 1) * width + 1] ~= current[window + 2 * nth_window - 1] then
+                        grant = now
+                    end
+                end
+                changes[n + 1], changes[n + 2] = lease_field.kGrant, grant
+                n = n + 2
+            elseif values.lost_time then
+                changes[n + 1], changes[n + 2] = lease_field.kGrant, values.lost_time
                 n = n + 2
             end
             done = pcall('HSET', name, unpack(changes, 1, n))
@@ -74,6 +84,6 @@ for t = 1, tables do
     else
         last = last + windows * width
     end
-    at = after
+    at, window = after, window + 2 * windows
 end
 --)lua"_lua

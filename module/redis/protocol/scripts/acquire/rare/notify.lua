@@ -55,7 +55,7 @@ end
 -- not reached any more can be noticed again, after a tenth of the window.
 return function(levels, at, tables, key, reply, last, now, reserved, found)
     for t = 1, tables do
-        local reported = found and found[t].report
+        local reported = found and (found[t].report or found[t].lost_time)
         local windows, width = ARGV[at], 2
         if windows < 0 then
             windows, width = -windows, 3

@@ -32,7 +32,9 @@ return function(recall, name, values, node, now, at, reply, last, cost)
         local prefix, tag, id, value = name:match('^(.*)' .. kQuotaKey .. '{(.*)}([^:]*):[^:]*(.*)')
         return prefix .. kEventsKey, kRecallOf .. (id == '' and tag or id) .. value
     end
-    local leased_at, recalled = recall(node, values[1], values[2], values[3], values[4], now, message)
+    -- A grant begins with its time.
+    local granted, granted_before = (values[2] or ''):match('^%d+'), (values[3] or ''):match('^%d+')
+    local leased_at, recalled = recall(node, values[1], granted, granted_before, values[4], now, message)
     if recalled == now and type(redis.pcall('HSET', name, lease_field.kRecalled, now)) == 'table' then
         recalled = 0
     end
