@@ -13,8 +13,8 @@ namespace {
 using Outcome = Lookup::Outcome;
 
 /// The result of a look-up of a record with these fields; an absent one is nil.
-Lookup lookup(const std::map<std::string, std::string>& record,
-              const std::string& lifetime = "-1", const std::string& revoked = "$-1") {
+Lookup lookup(const std::map<std::string, std::string>& record, const std::string& lifetime = "-1",
+              const std::string& revoked = "$-1") {
     std::string text = "*" + std::to_string(record_fields().size() + 2) + "\r\n";
     for (const auto& described : record_fields()) {
         const auto field = record.find(std::string(described.name));
