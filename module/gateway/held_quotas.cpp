@@ -57,13 +57,18 @@ std::optional<TableQuota> with_limits(const PlanTable& table, const KeyRecord& r
 
 bool may_hold_quotas(std::span<const ServedTable> tables, Zone& zone, const LockedStripe& stripe,
                      std::uint32_t redis, const KeyCache::Found& found) {
+    const auto holds = [&](const LockedStripe& of_id) {
+        const QuotaCache& quotas = of_id.quotas();
+        return quotas.is_any_held(found.id, redis) ||
+               (!quotas.knows_layouts() && !held_quotas(tables, of_id, redis, found).empty());
+    };
     const StripeNumber number = zone.stripe_of(found.id);
     if (number == stripe.number()) {
-        return !held_quotas(tables, stripe, redis, found).empty();
+        return holds(stripe);
     }
     // If another worker uses the stripe of the id, the id may hold quotas.
     const LockedStripe of_id(zone, number, std::try_to_lock);
-    return !of_id.owns_lock() || !held_quotas(tables, of_id, redis, found).empty();
+    return !of_id.owns_lock() || holds(of_id);
 }
 
 void put_record(std::span<const ServedTable> tables, Zone& zone, const LockedStripe& stripe,

@@ -11,9 +11,8 @@
 
 namespace tollgate::gateway {
 
-/// The quotas of a record's id that have a lease, owed units or a report, in the tables of the
-/// Redis with this name_hash. `stripe` is that of the id. Settlement takes the id from the record,
-/// so the record must stay in the zone until they are settled. Throws std::bad_alloc.
+/// The quotas of a record's id that hold something (see is_held), in the tables of the Redis with
+/// this name_hash, by the plan of the record. `stripe` is that of the id. Throws std::bad_alloc.
 Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stripe,
                    std::uint32_t redis, const KeyCache::Found& found);
 
@@ -22,7 +21,9 @@ Quotas held_quotas(std::span<const ServedTable> tables, const LockedStripe& stri
 std::optional<TableQuota> with_limits(const PlanTable& table, const KeyRecord& record,
                                       const TableQuota& counted);
 
-/// Whether the id of this record may have such quotas. `stripe` is locked, and may be that of
+/// Whether the id of this record may have quotas that hold something, also in windows that its plan
+/// or the configuration does not have any more. Settlement takes the id from the record, so the
+/// record must stay in the zone until they are settled. `stripe` is locked, and may be that of
 /// another id. Throws std::bad_alloc.
 bool may_hold_quotas(std::span<const ServedTable> tables, Zone& zone, const LockedStripe& stripe,
                      std::uint32_t redis, const KeyCache::Found& found);

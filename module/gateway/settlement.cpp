@@ -309,8 +309,7 @@ void Settlement::settle_without_pass(const AcquireRequest& request) {
     acquires_.settle(settling);
 }
 
-/// A record leaves the zone before its quotas are settled only if its plan has changed since (see
-/// held_quotas). The id's next request then settles them.
+/// No record leaves the zone before its quotas are settled: see may_hold_quotas.
 void Settlement::settle(const Due& due, Which which) {
     const QuotaCache::Held& held = due.held;
     AcquireRequest request;

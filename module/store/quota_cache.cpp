@@ -462,7 +462,8 @@ bool QuotaCache::save(Place place, const Key& key, const QuotaState& state, Stea
 /// A value takes the place of others of its id, or of a quota without an effect.
 template <typename Table>
 Place QuotaCache::put_in(const Table& table, const Key& key, const QuotaState& state,
-                         SteadyTime now) {
+                         SteadyTime now) const {
+    layouts_.add(layout_of(key));
     if (!ValueDigest::is_of_value(key.value)) {
         return table.put(key, now, key, state);
     }
@@ -529,6 +530,39 @@ std::vector<ValueDigest> QuotaCache::held_values(const Key& key) const {
     };
     key.is_small ? find_in(small_) : find_in(large_);
     return values;
+}
+
+QuotaLayouts::Layout QuotaCache::layout_of(const Key& key) {
+    const bool is_of_value = ValueDigest::is_of_value(key.value);
+    return {.redis = key.redis,
+            .table = key.table,
+            .periods = key.layout.periods,
+            .sliding = key.layout.sliding ? 1U : 0U,
+            .is_small = key.is_small ? 1U : 0U,
+            .is_of_group = key.value != 0 && !is_of_value ? 1U : 0U,
+            .is_of_value = is_of_value ? 1U : 0U};
+}
+
+bool QuotaCache::is_held(const Key& key) const {
+    const auto is_held_in = [&](const auto& table) {
+        const Place place = table.find(key);
+        return place && table.at(place).is_held();
+    };
+    return key.is_small ? is_held_in(small_) : is_held_in(large_);
+}
+
+bool QuotaCache::is_any_held(const IdHash& id, std::uint32_t redis) const {
+    return std::ranges::any_of(layouts_.all(), [&](const QuotaLayouts::Layout& known) {
+        if (known.redis != redis) {
+            return false;
+        }
+        WindowLayout layout;
+        layout.periods = known.periods;
+        layout.sliding = known.sliding != 0;
+        const std::uint64_t value = known.is_of_group != 0 ? ValueDigest::of_group().number() : 0;
+        const Key key(id, redis, quota_of(layout, known.is_small != 0, known.table, value, ""), 0);
+        return known.is_of_value != 0 ? !held_values(key).empty() : is_held(key);
+    });
 }
 
 QuotaState QuotaCache::drop(const Held& held) const {

@@ -13,6 +13,7 @@
 #include "module/quota/owed_units.hpp"
 #include "module/quota/plain_acquire.hpp"
 #include "module/quota/quota_state.hpp"
+#include "module/store/quota_layouts.hpp"
 #include "module/store/set_associative.hpp"
 #include "module/store/uint48.hpp"
 
@@ -106,9 +107,10 @@ class QuotaCache {
         bool has_ended(Instant now) const;
     };
 
-    /// Views of shared memory: see SetAssociative.
-    QuotaCache(std::span<std::byte> small, std::span<std::byte> large, std::span<std::byte> reports)
-        : small_(small), large_(large), reports_(reports) {}
+    /// Views of shared memory: see SetAssociative and QuotaLayouts.
+    QuotaCache(std::span<std::byte> small, std::span<std::byte> large, std::span<std::byte> reports,
+               std::span<std::byte> layouts)
+        : small_(small), large_(large), reports_(reports), layouts_(layouts) {}
 
     /// The stored state, or an empty one. Only save() marks the quota as used.
     QuotaState load(const Key& key) const;
@@ -193,6 +195,11 @@ class QuotaCache {
     /// The values for which the id holds quotas like this one, which has no value. Throws
     /// std::bad_alloc.
     std::vector<ValueDigest> held_values(const Key& key) const;
+
+    /// Whether the id holds units in any quota of this Redis, also in one that neither its record
+    /// nor the configuration knows any more. False may be wrong unless knows_layouts().
+    bool is_any_held(const IdHash& id, std::uint32_t redis) const;
+    bool knows_layouts() const { return layouts_.are_complete(); }
 
     /// Removes a held quota. Returns the state that it had.
     QuotaState drop(const Held& held) const;
@@ -342,14 +349,15 @@ class QuotaCache {
         Arrivals arrivals;
     };
 
+    static QuotaLayouts::Layout layout_of(const Key& key);
+    bool is_held(const Key& key) const;
     /// The place of a quota in a small place, which may be at `place`; none in a large one.
     Place find_small(const Key& key, Place place) const;
 
     template <typename Table>
     Place load_from(const Table& table, const Key& key, QuotaState& state, Place place) const;
     template <typename Table>
-    static Place put_in(const Table& table, const Key& key, const QuotaState& state,
-                        SteadyTime now);
+    Place put_in(const Table& table, const Key& key, const QuotaState& state, SteadyTime now) const;
     template <typename Table>
     bool save_in(const Table& table, Place place, const Key& key, const QuotaState& state,
                  SteadyTime now) const;
@@ -364,6 +372,7 @@ class QuotaCache {
     SmallTable small_;
     LargeTable large_;
     ReportTable reports_;
+    QuotaLayouts layouts_;
 };
 
 }  // namespace tollgate

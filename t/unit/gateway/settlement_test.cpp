@@ -2,6 +2,8 @@
 
 #include "module/gateway/settlement.hpp"
 
+#include "module/gateway/group_finder.hpp"
+
 #include "t/unit/gateway/engine_fixture.hpp"
 
 namespace tollgate::gateway {
@@ -352,6 +354,100 @@ TEST_F(SettlementTest, OwedUnitsOfAKeyWhoseRecordWasEvictedAreReported) {
     worker.transport.reachable = true;
     run_for(5s);
     EXPECT_EQ(counted("k"), 5);
+}
+
+/// The id of what is owed in the windows of an earlier plan is found until it is reported.
+TEST_F(SettlementTest, OwedUnitsOfAnEarlierPlanKeepTheRecordOfTheirKey) {
+    zone_size = std::size_t{32} << 10U;
+    add_key("k");
+    const auto refuse = [](Worker& worker) {
+        worker.transport.error_of = [](const redis::Call& call) {
+            return call.script == &redis::acquire_script() ? "OOM no memory" : "";
+        };
+    };
+    Worker& before = start();
+    ask(before, "k");
+    refuse(before);
+    EXPECT_EQ(granted(before, "k", 5), 5);
+    workers.clear();
+    requests.clear();
+    tables[0].plans[0].rates.emplace_back(Rate{5000, 24h});
+    Worker& worker = start();
+    refuse(worker);
+    const auto look_up_others = [&] {
+        for (int i = 0; i < 1000; ++i) {
+            const std::string other = "other" + std::to_string(i);
+            add_key(other);
+            begin(worker, other, {.checks_key_only = true});
+            run_for(2ms);
+        }
+    };
+    const KeyCache::Key key{settings.name_hash, sha256("k")};
+    const auto has_record = [&] {
+        return LockedStripe(*zone, key).keys().has_id(key.hash(), id_hash("k"));
+    };
+    look_up_others();
+    EXPECT_TRUE(has_record());
+    worker.transport.error_of = nullptr;
+    run_for(3s);
+    EXPECT_EQ(counted("k"), 6);
+    EXPECT_EQ(statistics["owed_units.settled"].value(), 5);
+    look_up_others();
+    EXPECT_FALSE(has_record()) << "others have its place";
+}
+
+/// A table by group. The record of the group tells whose counters they are.
+class GroupSettlementTest : public SettlementTest {
+  protected:
+    GroupSettlementTest() {
+        tables[0].by_group = true;
+        tables[0].plans[0].rates = {{1000, 3600s}};
+        redis.records[settings.keys.group("acme")] = {.id = "acme", .plan = "free"};
+    }
+    /// A key of the group.
+    Worker& start_with_group() {
+        Worker& worker = start();
+        add_key(id_);
+        redis.records[settings.keys.key(hex(sha256(id_)))].group = "acme";
+        return worker;
+    }
+    std::int64_t counted_of_group() {
+        TableQuota quota;
+        quota.table = "api:group";
+        return redis.counts.count("acme", quota, tables[0].plans[0].rates[0]).count;
+    }
+    /// Others are looked up, and are in no group: nothing counts them.
+    void look_up_others(Worker& worker) {
+        for (int i = 0; i < 1000; ++i) {
+            const std::string other = "other" + std::to_string(i);
+            add_key(other);
+            begin(worker, other);
+            run_for(2ms);
+        }
+    }
+    bool has_record_of_group() {
+        const KeyCache::Key key = group_key(settings.name_hash, "acme");
+        return LockedStripe(*zone, key).keys().has_id(key.hash(), id_hash("acme"));
+    }
+
+    std::string id_ = "k";
+};
+
+TEST_F(GroupSettlementTest, OwedUnitsKeepTheRecordOfTheirGroup) {
+    Worker& worker = start_with_group();
+    ask(worker, id_);
+    worker.transport.error_of = [](const redis::Call& call) {
+        return call.script == &redis::acquire_script() ? "OOM no memory" : "";
+    };
+    EXPECT_EQ(granted(worker, id_, 5), 5);
+    look_up_others(worker);
+    EXPECT_TRUE(has_record_of_group());
+    worker.transport.error_of = nullptr;
+    run_for(5s);
+    EXPECT_EQ(counted_of_group(), 6);
+    EXPECT_EQ(statistics["owed_units.noted"].value(), statistics["owed_units.settled"].value());
+    look_up_others(worker);
+    EXPECT_FALSE(has_record_of_group()) << "others have its place";
 }
 
 // Redis looks keys up, but decides nothing. The zone has fewer places for the records of long ids

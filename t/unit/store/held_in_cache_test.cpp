@@ -90,7 +90,7 @@ TEST_F(QuotaCacheTest, TellsOfAHeldQuotaBeforeItIsUnpacked) {
 TEST_F(QuotaCacheTest, VisitsFewHeldQuotasAtATime) {
     constexpr std::size_t kSets = 64;
     std::vector<std::uint64_t> memory(QuotaCache::SmallTable::memory_for(kSets) / 8);
-    QuotaCache cache(std::as_writable_bytes(std::span(memory)), large_, reports_);
+    QuotaCache cache(std::as_writable_bytes(std::span(memory)), large_, reports_, layouts_);
     QuotaState owing;
     owing.windows[0].owed = 1;
     constexpr std::size_t kHeld = 200;
@@ -148,6 +148,34 @@ TEST_F(QuotaCacheTest, DropsWhatIsHeld) {
     EXPECT_EQ(cache_.drop(held.front()), reporting);
     EXPECT_EQ(cache_.load(key(1, two_)), QuotaState{});
     EXPECT_EQ(cache_.reports().used, 0);
+}
+
+TEST_F(QuotaCacheTest, FindsWhatAnIdHoldsInAnyWindows) {
+    TableQuota of_group = quota({{60, 60s}});
+    of_group.by = CountedBy::kGroup;
+    of_group.value = ValueDigest::of_group();
+    TableQuota of_value = quota({{60, 60s}}, 8);
+    of_value.by = CountedBy::kValue;
+    of_value.value = ValueDigest::of("alice");
+    unsigned n = 0;
+    QuotaState held;
+    held.lease = 1;
+    for (const TableQuota& quota : {two_, four_, of_group, of_value, quota({{5, 1h}}, 9, true)}) {
+        ++n;
+        EXPECT_TRUE(cache_.save(key(n, quota), {}, 1s));
+        EXPECT_FALSE(cache_.is_any_held(id(n), 1));
+        EXPECT_TRUE(cache_.save(key(n, quota), held, 1s));
+        EXPECT_TRUE(cache_.is_any_held(id(n), 1)) << n;
+        EXPECT_FALSE(cache_.is_any_held(id(n), 2));
+        EXPECT_FALSE(cache_.is_any_held(id(n + 100), 1));
+        EXPECT_TRUE(cache_.save(key(n, quota), {}, 1s));
+        EXPECT_FALSE(cache_.is_any_held(id(n), 1));
+    }
+    EXPECT_TRUE(cache_.knows_layouts());
+    for (std::uint32_t table = 100; table < 100 + QuotaLayouts::kMost; ++table) {
+        cache_.save(key(1, quota({{60, 60s}}, table)), {}, 1s);
+    }
+    EXPECT_FALSE(cache_.knows_layouts());
 }
 
 }  // namespace

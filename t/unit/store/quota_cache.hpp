@@ -58,7 +58,8 @@ class QuotaCacheTest : public testing::Test {
     alignas(64) std::array<std::byte, QuotaCache::SmallTable::memory_for(2)> small_{};
     alignas(64) std::array<std::byte, QuotaCache::LargeTable::memory_for(2)> large_{};
     alignas(64) std::array<std::byte, QuotaCache::ReportTable::memory_for(2)> reports_{};
-    QuotaCache cache_{small_, large_, reports_};
+    alignas(64) std::array<std::byte, QuotaLayouts::kSize> layouts_{};
+    QuotaCache cache_{small_, large_, reports_, layouts_};
     const TableQuota two_ = quota({{60, 60s}, {1000, 86400s}});
     const TableQuota four_ = quota({{1, 1s}, {60, 60s}, {100, 3600s}, {1000, 86400s}});
 };

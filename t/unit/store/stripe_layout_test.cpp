@@ -80,7 +80,7 @@ TEST(StripeLayout, PartsLieApartAndWithin) {
         std::vector<StripeLayout::Part> parts{
             layout.small_keys,   layout.large_keys, layout.unknown_keys, layout.small_quotas,
             layout.large_quotas, layout.reports,    layout.addresses,    layout.bans,
-            layout.slices,       layout.flights};
+            layout.slices,       layout.flights,    layout.layouts};
         std::ranges::sort(parts, {}, &StripeLayout::Part::offset);
         std::size_t end = 0;
         for (const StripeLayout::Part& part : parts) {

@@ -58,7 +58,7 @@ class ValuesInCacheTest : public QuotaCacheTest {
     static constexpr unsigned kPlaces = 4096;
     std::vector<std::uint64_t> memory_ =
         std::vector<std::uint64_t>(QuotaCache::SmallTable::memory_for(kPlaces / 8) / 8);
-    QuotaCache many_{std::as_writable_bytes(std::span(memory_)), large_, reports_};
+    QuotaCache many_{std::as_writable_bytes(std::span(memory_)), large_, reports_, layouts_};
 };
 
 TEST_F(ValuesInCacheTest, EachIsStoredForItself) {
