@@ -89,7 +89,11 @@ void KeyUses::shut_down() noexcept {
 
 /// Tries the masters again that were unreachable. Of two uses of a key, the later one is sent.
 void KeyUses::take_kept() noexcept {
-    pending_.merge(kept_);
+    if (pending_.empty()) {
+        pending_.swap(kept_);
+    } else {
+        attempt(context_.log(), [&] { pending_.merge(kept_); });
+    }
     kept_.clear();
 }
 
