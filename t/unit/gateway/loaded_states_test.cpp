@@ -31,7 +31,7 @@ TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
     Worker& worker = start();
     int moved = 0;
     for (int round = 0; round < 400; ++round) {
-        SimulatedZone small(7);
+        SimulatedZone small(7, std::size_t{66} << 10U);
         std::map<int, std::int64_t> owed;  // of the first table, by id
         const auto first_of = [&](int id, Place at) {
             AcquireRequest request = request_for(id, {0});
