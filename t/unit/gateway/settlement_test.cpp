@@ -402,7 +402,8 @@ class GroupSettlementTest : public SettlementTest {
     GroupSettlementTest() {
         tables[0].by_group = true;
         tables[0].plans[0].rates = {{1000, 3600s}};
-        redis.records[settings.keys.group("acme")] = {.id = "acme", .plan = "free"};
+        redis.records[settings.keys.group("acme")] = {
+            .id = "acme", .name = {}, .plan = "free", .limits = {}, .expires = {}};
     }
     /// A key of the group.
     Worker& start_with_group() {
