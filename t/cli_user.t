@@ -55,7 +55,7 @@ for my $user (sort keys %users) {
             $does->(qw(key reindex));
             $does->({ stdin => 'imported' }, qw(key find));
             $does->(qw(key show a));
-            $does->(qw(key set a --plan free --limits 5r/s --expires 1d));
+            $does->(qw(key set a --plan free --limits 5r/s --force --expires 1d));
             $does->(qw(key set a --limits none --expires never --name), '');
             $does->(qw(key disable a));
             $does->(qw(key enable a));
