@@ -54,7 +54,7 @@ subtest '100 reloads' => sub {
     my $result = $load->finish;
     is_flawless($gateway, $result);
     $gateway->nginx->old_workers_gone;
-    becomes(sub { $gateway->redis->cmd('CLIENT', 'LIST') =~ tr/\n// }, 5, 'connections of old workers to Redis are gone');
+    becomes(sub { $gateway->redis->cmd('CLIENT', 'LIST') =~ tr/\n// }, 4, 'connections of old workers to Redis are gone');
     $gateway->nginx->stop;
 };
 

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "module/management/group_index.hpp"
 #include "module/management/random_key.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
@@ -264,24 +263,33 @@ Task<bool> KeyTransactions::change_unless(StoredKey read, Change apply,
             co_await index_.remove(id, std::move(entries.added));
         }
         if (is_apart) {
-            co_await settle_group(id);
+            OwnerName left{.id = id, .group = (changed ? *found : before).record.group};
+            co_await settle_group(std::move(left), found->record.group);
         }
     }
     co_return true;
 }
 
 /// Stores the group of an id in the index until it is that of its current key: another operation
-/// may have stored the group of the record that it has read.
-Task<void> KeyTransactions::settle_group(std::string id) {
+/// may have stored the group of the record that it has read. If the id has no key any more, the
+/// index has the group in `left` again where this operation has `stored` another one.
+Task<void> KeyTransactions::settle_group(OwnerName left, std::string stored) {
     constexpr int kMostAttempts = 100;
     bool is_settled = false;
     for (int attempts = 0; attempts < kMostAttempts && !is_settled; ++attempts) {
-        const auto read = co_await reader_.snapshot(id);
+        const auto read = co_await reader_.snapshot(left.id);
         const auto& keys = read.keys();
-        if (keys.empty() || keys.front().pending) {
-            co_return;
+        const bool has_key = !keys.empty() && !keys.front().pending;
+        if (!has_key) {
+            const auto indexed = co_await owner_of(database_, keys_, left.id);
+            if (indexed.group != stored) {
+                co_return;
+            }
         }
-        OwnerName owner{.id = id, .group = keys.front().record.group};
+        OwnerName owner = left;
+        if (has_key) {
+            owner.group = keys.front().record.group;
+        }
         is_settled = co_await restore_group(database_, keys_, std::move(owner));
     }
 }

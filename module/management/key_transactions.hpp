@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "module/management/audit.hpp"
+#include "module/management/group_index.hpp"
 #include "module/management/key_index.hpp"
 #include "module/management/key_reader.hpp"
 
@@ -132,7 +133,7 @@ class KeyTransactions {
     std::vector<redis::Command> ending_of(const StoredKey& key, const std::string& id,
                                           Ending ending) const;
     Task<bool> change_unless(StoredKey read, Change apply, std::optional<StoredKey> source);
-    Task<void> settle_group(std::string id);
+    Task<void> settle_group(OwnerName left, std::string stored);
     Task<bool> wait_or_time_out();
     Task<void> announce_ended(std::vector<std::string> digests);
     Transaction change_of(const StoredKey& key) const;
