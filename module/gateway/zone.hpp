@@ -53,14 +53,14 @@ struct SharedSentinels {
 
 /// What the workers of a node share about no particular Redis. Plain memory, all zeros at first.
 struct SharedNode {
-    std::uint64_t id;    ///< random; names the node's reports in Redis
-    FieldSecret secret;  ///< random; see field_secret
-    WorkerSet workers;   ///< workers that serve requests and are not shutting down
-    TableWorkers table_workers;
-    WorkerPlaces places;
-    std::array<SharedSentinels, 16> sentinels;
     Recalls::Memory recalls;
+    std::uint64_t id;                       ///< random; names the node's reports in Redis
     SharedNumber<std::uint64_t> last_call;  ///< see Zone::number_call
+    std::array<SharedSentinels, 16> sentinels;
+    WorkerSet workers;  ///< workers that serve requests and are not shutting down
+    WorkerPlaces places;
+    TableWorkers table_workers;
+    FieldSecret secret;  ///< random; see field_secret
 };
 
 /// What belongs to a stripe besides its tables. Plain memory, all zeros at first.
