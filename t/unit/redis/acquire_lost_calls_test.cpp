@@ -206,7 +206,7 @@ TEST_F(LostCallsOfScript, CountsAsTheModel) {
             context_.call = model.call = call;
             Acquire acquire = asking;
             acquire.count = any(3);
-            acquire.lease = any(1) * any(9);
+            acquire.lease = any(1) == 0 ? 0 : any(9);
             acquire.lost_calls.clear();
             if (any(2) == 0) {
                 acquire.adjustments.resize(window_count(quotas));
