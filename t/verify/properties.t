@@ -521,6 +521,10 @@ subtest 'no wrong refusal' => sub {
     right('grants', [requests([0.1, 0.2])]);
     wrong('401 for a good key', qr/a good key is refused/, [requests([0.1], status => 401)]);
     wrong('403 for a good key', qr/a good key is refused/, [requests([0.1], status => 403)]);
+    my @above = (status => 429, code => 'cost_exceeds_limit', cost => 9, limit => 8);
+    right('a cost above the limit', [requests([0.1], @above, retry => '')]);
+    wrong('... that may come back', qr/a cost within the limit/, [requests([0.1], @above)]);
+    wrong('a cost that is not', qr/a cost within the limit/, [requests([0.1], @above, cost => 8, retry => '')]);
     my @issued = [op => kind => 'issue', id => 'life', node => 0, begin => 1, end => 1.1, status => 201];
     right('401 before the issue', [@issued, requests([0.5], id => 'life', status => 401)]);
     wrong('401 after the issue', qr/a good key is refused/, [@issued, requests([1.5], id => 'life', status => 401)]);
@@ -680,6 +684,9 @@ subtest 'requests in flight' => sub {
     right('of another id', [@three, $flights->([[0.5, 0.6]], id => 'k')]);
     my @fourth = $flights->([[0.5, 0.6]], verdict => 'degraded');
     right('one more alone', [@three, @fourth]);
+    my @other = $flights->([[0.5, 0.6]], node => 1);
+    right('... whose call for places has failed', [@three, @other, fault(refuse_memory => 0.4, 0.6)]);
+    wrong('... and more than its share', qr/5 requests are in flight at \d+\.5000; 4 may be/, [@three, @other, @other, fault(refuse_memory => 0.4, 0.6)]);
     right('one more at each of three nodes', [@three, map { $flights->([[0.5, 0.6]], verdict => 'degraded', node => $_) } 0 .. 2]);
     wrong('two more alone', qr/5 requests are in flight at \d+\.5500; 4 may be/, [@three, @fourth, $flights->([[0.55, 0.6]], verdict => 'degraded')]);
     right('... at a node that knows no others', [@three, @fourth, $flights->([[0.55, 0.6]], verdict => 'degraded'), fault(kill_node => -3, -2)]);
@@ -748,7 +755,9 @@ subtest 'notices' => sub {
     right('... and were reserved', [requests([0.1], cost => 4, used => 2), $notice->(80)], %levels);
     my @slide = (id => 'slide', loc => 'a');
     right('a sliding window', [requests([0.1], @slide), $notice->(80, id => 'slide', table => 'api'), $notice->(100, id => 'slide', table => 'api')], %levels);
-    wrong('... noticed twice', qr/slide in api, 4 per 2: 80% of window \d+ is noticed 2 times/, [requests([0.1], @slide), map { $notice->(80, id => 'slide', table => 'api') } 1 .. 2], %levels);
+    my $again = sub { return [requests([0.1], @slide), map { $notice->(80, id => 'slide', table => 'api', entry => "$_-0") } 1 .. $_[0]] };
+    right('... that reaches the level again', $again->(2), %levels);
+    wrong('... more often than in each tenth of it', qr/slide in api, 4 per 2: 80% of window \d+ is noticed 12 times/, $again->(12), %levels);
     my $value = sub { return $notice->(80, table => 'valued', value => substr sha256_hex($_[0]), 0, 16) };
     my @values = (requests([0.1, 0.2], loc => 'v', value => 'u1'), requests([0.3], loc => 'v', value => 'u2'));
     my $limit = sub { my @notice = @{ $value->($_[0]) }; return [@notice, level => 100] };

@@ -198,9 +198,9 @@ sub lanes {
         { sends => 'nothing', address => '2001:db8:1:2::', locations => [qw(a b)], gap => 0.1 },
         { sends => 'nothing', address => '192.0.2.4', locations => [qw(a s)], gap => 2 };    # seldom: its budget lasts
     my %strike = (id => 'strike1', token => $self->{token}{strike1}, locations => ['w'], stays => 3);
-    push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, gap => 0.8, costs => [4001] };
+    push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, gap => 0.8, costs => [4000] };
     my %lead = (id => 'lead1', token => $self->{token}{lead1}, locations => ['l'], stays => 8);
-    push @lanes, { %lead, gap => 0.04 }, { %lead, gap => 0.04 }, { %lead, gap => 0.7, burst => 10, costs => [12_001], beside => 1 };
+    push @lanes, { %lead, gap => 0.04 }, { %lead, gap => 0.04 }, { %lead, gap => 0.7, burst => 10, costs => [12_000], beside => 1 };
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
 }
 

@@ -67,6 +67,7 @@ sub _is_banned { return ($_[0]{code} // '') eq 'api_key_banned' }
 # Redis refused the request, or its decision has not arrived.
 sub _may_be_strike {
     my ($request, $fits) = @_;
+    return 0 if ($request->{code} // '') eq 'cost_exceeds_limit';
     return 1 if $request->{status} == 429;
     return !$fits->{$request} && (!$request->{status} || $request->{status} == 503 || ($request->{verdict} // '') eq 'degraded');
 }

@@ -3,7 +3,8 @@ package Verify::Property::InFlight;
 # At no time are more requests of an id in flight than `in_flight` allows.
 #
 # What is certain is what the upstream has: Verify::Upstream. Requests that nodes granted alone (`degraded`) come in
-# addition: each node its share of the limit, at least one, or the whole limit if it may not know the other nodes. If
+# addition: each node its share of the limit, at least one, or the whole limit if it may not know the other nodes. A node
+# whose call for places has failed gives its share, too, while Redis decides the quotas of these requests. If
 # places were lost in Redis (a failover, a step of its clock), other nodes get them until those that have them have
 # renewed them: the limit once more for each time, among the requests that began before.
 
@@ -51,7 +52,8 @@ sub _check_time {
     my $limit = $model->in_flight($id);
     my $losses = () = $model->faults(min(map { $_->{begin} } @now), $time, 'places');
     my $allowed = $limit * (1 + $losses);
-    my %alone = map { $_->{node} => 1 } grep { $_->{verdict} eq 'degraded' } @now;
+    my %alone = map { $_->{node} => 1 }
+        grep { $_->{verdict} eq 'degraded' || $model->faults_of($_->{node}, $_->{begin} - 1, $_->{begin}, 'outage') } @now;
     for my $node (keys %alone) {
         my $forgot = () = $model->faults_of($node, $time - 15, $time, 'forget');
         $allowed += $forgot ? $limit : max(1, floor($limit / $model->nodes));

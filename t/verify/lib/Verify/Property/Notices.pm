@@ -9,8 +9,9 @@ package Verify::Property::Notices;
 # each request may have been counted, one that was granted alone twice (Conservation.pm), and nothing is certain of leases.
 #
 # A loss of counts may have lost the notices of a window, or its level is noticed again: once more for each time. A failover
-# may lose notices that the replica did not have. A sliding window reaches a level by an estimate: here, none is noticed
-# twice. A limit that becomes higher is noticed again. Nothing is checked while the clock of Redis steps.
+# may lose notices that the replica did not have. A sliding window reaches a level by an estimate. If the estimate falls
+# below the level, or a reservation above what was used is settled, the level is noticed again, at most once in a tenth of
+# the window. A limit that becomes higher is noticed again. Nothing is checked while the clock of Redis steps.
 
 use strict;
 use warnings;
@@ -90,7 +91,9 @@ sub _check_level {
     my %times;
     $times{ $_->{limit} }++ for @$notices;    # a limit that becomes higher has levels of its own
     my $times = max(0, values %times);
-    return evidence("$name: $level% of window $window is noticed $times times, after $losses losses of counts", @shown, @here) if $times > 1 + $losses;
+    my $again = $limits->{sliding} || grep({ defined $_->{used} } @here) ? 10 : 0;
+    return evidence("$name: $level% of window $window is noticed $times times, after $losses losses of counts", @shown, @here)
+        if $times > 1 + $losses + $again;
     return if $limits->{sliding};
     if (!@$notices) {
         my @certain = grep { $_->{status} == 200 && $_->{verdict} ne 'degraded' && defined $model->window($limits, $_) } @here;

@@ -44,6 +44,10 @@ sub _check_answers {
             push @violations, evidence('503 without an outage', $request) unless $model->may_lack_redis($request);
         }
         elsif ($status == 429) {
+            if ($code eq 'cost_exceeds_limit') {    # it would never be granted: no Retry-After
+                push @violations, evidence('a cost within the limit', $request) if length($request->{retry} // '') || $request->{cost} <= ($request->{limit} // 'inf');
+                next;
+            }
             push @violations, evidence('429 without its fields', $request) if $code !~ /^(?:rate_limit_exceeded|api_key_banned|too_many_in_flight)$/ || ($request->{retry} // '') !~ /^[1-9]\d*$/;
         }
         elsif ($status != 200) {
