@@ -100,8 +100,7 @@ void NodeSubscription::consider(SteadyTime now) noexcept {
         owner_.on_replaced();
     }
     const auto is_alive = [this](std::uint32_t process) { return this->is_alive(process); };
-    if (subscription.is_complete(now) && is_alive(subscription.subscriber()) &&
-        (!subscription.is_leaving() || worker.is_leaving)) {
+    if (subscription.serves(worker, now, is_alive)) {
         needed_since_ = {};
         return;
     }

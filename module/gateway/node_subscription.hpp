@@ -96,7 +96,7 @@ class NodeSubscription : private Pinned {
     SharedSubscription::Claim claim_ = 0;
     bool is_connecting_ = false;  ///< the source was told to subscribe, and not to end it
     std::uint32_t master_ = 0;
-    SteadyTime claimed_{};       ///< or when this worker was the subscriber no more
+    SteadyTime claimed_{};       ///< or when this worker ceased to be the subscriber
     SteadyTime not_before_{};    ///< until then it does not claim again
     SteadyTime needed_since_{};  ///< a worker that shuts down lets others come first; 0: not needed
     bool is_informed_ = false;   ///< as the source was told

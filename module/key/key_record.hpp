@@ -45,8 +45,8 @@ struct KeyRecord {
     std::string prefix{};
     /// The group of the id: see is_valid_key_id; empty: none. The counters of the id belong to it.
     std::string group{};
-    /// Why Redis has the record no more: kUnknown or kRevoked. A gateway remembers the id of such a
-    /// key. The record is not `active` then. kNone: Redis has the record.
+    /// Why Redis does not have the record any more: kUnknown or kRevoked. A gateway remembers the
+    /// id of such a key, and the record is not `active`. kNone: Redis has the record.
     KeyFault ended = KeyFault::kNone;
     bool operator==(const KeyRecord&) const = default;
 

@@ -75,16 +75,6 @@ redis::Command indexing(const redis::Keys& keys, std::string id, std::string gro
     return {"HSET", keys.group_of_ids(), std::move(id), std::move(group)};
 }
 
-Task<bool> restore_group(Database& database, const redis::Keys& keys, OwnerName current) {
-    const auto indexed = co_await owner_of(database, keys, current.id);
-    if (current.group == indexed.group) {
-        co_return true;
-    }
-    auto restore = indexing(keys, std::move(current.id), std::move(current.group));
-    co_await run(database, std::move(restore));
-    co_return false;
-}
-
 Task<std::vector<OwnerName>> in_other_groups(Database& database, const redis::Keys& keys,
                                              const std::vector<KeysOfId>& ids) {
     std::vector<OwnerName> stored;

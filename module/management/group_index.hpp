@@ -31,10 +31,6 @@ Task<OwnerName> owner_of(Database& database, const redis::Keys& keys, std::strin
 /// index may be in another slot than the record: an operation writes it before the record.
 redis::Command indexing(const redis::Keys& keys, std::string id, std::string group);
 
-/// Stores the current group of an id in the index if there is another one. Returns false then: the
-/// record may have changed meanwhile.
-Task<bool> restore_group(Database& database, const redis::Keys& keys, OwnerName current);
-
 /// Those of these ids, with the groups of their records, that the index has in other groups. Ids
 /// without keys are left out. `ids` must outlive the task. Throws OperationError.
 Task<std::vector<OwnerName>> in_other_groups(Database& database, const redis::Keys& keys,

@@ -275,22 +275,18 @@ Task<bool> KeyTransactions::change_unless(StoredKey read, Change apply,
 /// index has the group in `left` again where this operation has `stored` another one.
 Task<void> KeyTransactions::settle_group(OwnerName left, std::string stored) {
     constexpr int kMostAttempts = 100;
-    bool is_settled = false;
-    for (int attempts = 0; attempts < kMostAttempts && !is_settled; ++attempts) {
+    for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
         const auto read = co_await reader_.snapshot(left.id);
         const auto& keys = read.keys();
         const bool has_key = !keys.empty() && !keys.front().pending;
-        if (!has_key) {
-            const auto indexed = co_await owner_of(database_, keys_, left.id);
-            if (indexed.group != stored) {
-                co_return;
-            }
+        std::string group = has_key ? keys.front().record.group : left.group;
+        const auto indexed = co_await owner_of(database_, keys_, left.id);
+        if (indexed.group == group || (!has_key && indexed.group != stored)) {
+            co_return;
         }
-        OwnerName owner = left;
-        if (has_key) {
-            owner.group = keys.front().record.group;
-        }
-        is_settled = co_await restore_group(database_, keys_, std::move(owner));
+        // The record may have changed meanwhile: it is compared again.
+        auto command = indexing(keys_, left.id, std::move(group));
+        co_await run(database_, std::move(command));
     }
 }
 

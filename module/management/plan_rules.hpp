@@ -52,8 +52,8 @@ enum class Forced : bool { kNo, kYes };
 
 /// Checks the plan and the limits of a record if these changes set one of them, before it is
 /// stored. Throws as require_usable_plan(), and if limits are set and the plan is `custom` in no
-/// table, nor is the default plan of a table without it: they would have no effect. What is forced
-/// only obeys refuse_sliding_month().
+/// table, nor is the default plan of a table without it: they would have no effect. If the operator
+/// insists, only refuse_sliding_month() applies.
 void check_changed_plan(const std::vector<PlanTable>& tables, const KeyRecord& record,
                         const KeyChanges& changes, Forced forced, PlanOf owner = PlanOf::kKey);
 

@@ -191,7 +191,7 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
         }
         begin_lease_call(state, quota, lease > 0, now);
         drop_ended_report(state, quota, now);
-        adjusts = adjusts || owes(state) || state.report || !state.lost_calls.empty();
+        adjusts = adjusts || held_units(state).owes;
     });
     if (adjusts) {
         for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {

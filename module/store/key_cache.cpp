@@ -23,7 +23,7 @@ struct Mark {
     KeyFault ended;
 };
 
-/// Every mark. Most keys have the first. A key that has ended retires no more.
+/// Every mark. Most keys have the first. A key that has ended is not retiring.
 constexpr std::array kMarks{Mark{"", false, KeyFault::kNone}, Mark{"r", true, KeyFault::kNone},
                             Mark{"u", false, KeyFault::kUnknown},
                             Mark{"v", false, KeyFault::kRevoked}};

@@ -36,11 +36,16 @@ class SharedSubscription {
     /// Whether the subscriber is leaving. Another worker then replaces it without a gap.
     bool is_leaving() const { return is_leaving_.value() != 0; }
 
-    /// Whether the node needs this worker as a candidate. `is_alive` tells it of a process.
+    /// Whether this worker can rely on the subscriber. `is_alive` tells whether a process is alive.
+    template <typename IsAlive>
+    bool serves(const Claimant& worker, SteadyTime now, IsAlive is_alive) const {
+        return is_complete(now) && is_alive(subscriber()) && (!is_leaving() || worker.is_leaving);
+    }
+    /// Whether the node needs this worker as a candidate. `is_alive` is that of serves(). Needs the
+    /// lock.
     template <typename IsAlive>
     bool needs(const Claimant& worker, SteadyTime now, IsAlive is_alive) const {
-        const bool is_served = subscriber_ != 0 && is_complete(now) && is_alive(subscriber()) &&
-                               (!is_leaving() || worker.is_leaving);
+        const bool is_served = subscriber_ != 0 && serves(worker, now, is_alive);
         const bool is_tried = candidate_ != 0 && now - candidate_seen_ < kTrusted &&
                               is_alive(candidate_worker_.process) &&
                               (!candidate_worker_.is_leaving || worker.is_leaving);

@@ -24,7 +24,7 @@ namespace tollgate::management {
 /// Executes operations at the same time in every order of their transactions, from the same data.
 /// Orders that lead to the same data and to the same states of all operations are one. In addition,
 /// one operation is killed after each of its changes. A wait ends when another operation has
-/// changed something; or, in other orders, the operation waits until it waits no more.
+/// changed something; or, in other orders, the operation repeats its waits until it goes on.
 ///
 /// The orders with the fewest switches come first: a switch is a step of another operation although
 /// the one before could go on; a kill counts as one. So a search that ends early has found what few

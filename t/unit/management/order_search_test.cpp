@@ -40,12 +40,17 @@ OrderSearch::Result search(Start start, const std::vector<Kind>& kinds, bool is_
                       [&](const World& world) { judge.end(world); }, most_states);
 }
 
-constexpr std::array kStarts{Start::kNothing,  Start::kOneKey,   Start::kOverlap,
-                             Start::kRetiring, Start::kDisabled, Start::kRevoked};
-constexpr std::array kKinds{Kind::kIssue,  Kind::kImport, Kind::kRotate,   Kind::kReplace,
-                            Kind::kRename, Kind::kMove,   Kind::kDisable,  Kind::kDisableIf,
-                            Kind::kEnable, Kind::kRevoke, Kind::kSetGroup, Kind::kDeleteGroup,
-                            Kind::kReset,  Kind::kBatch};
+/// All values of an enumeration, which has this number of them.
+template <typename Value, std::size_t kCount>
+constexpr std::array<Value, kCount> all_of() {
+    std::array<Value, kCount> all{};
+    for (std::size_t i = 0; i < kCount; ++i) {
+        all.at(i) = static_cast<Value>(i);
+    }
+    return all;
+}
+constexpr auto kStarts = all_of<Start, kStartNames.size()>();
+constexpr auto kKinds = all_of<Kind, kNames.size()>();
 
 /// Those that make and end keys, or enable them.
 constexpr std::array kOfTriples{Kind::kIssue,   Kind::kRotate, Kind::kReplace,

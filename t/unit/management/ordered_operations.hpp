@@ -43,6 +43,7 @@ enum class Kind : std::uint8_t {
     kBatch,  ///< disables the id, then enables it
 };
 
+/// The name of each kind, in the order of the kinds.
 inline constexpr std::array<std::string_view, 14> kNames{
     "issue",     "import", "rotate", "replace",  "rename",      "move",  "disable",
     "disableIf", "enable", "revoke", "setGroup", "deleteGroup", "reset", "batch"};
@@ -60,6 +61,7 @@ enum class Start : std::uint8_t {
     kRevoked
 };
 
+/// The name of each start, in the order of the starts.
 inline constexpr std::array<std::string_view, 6> kStartNames{"Nothing",  "OneKey",   "Overlap",
                                                              "Retiring", "Disabled", "Revoked"};
 
