@@ -1,8 +1,8 @@
-# Commands lose the connection to Redis at any step. The state is safe after each step, and the same command completes
-# it when it is run again.
+# Commands lose the connection to Redis at some step. The state is safe after it, and the same command completes it when
+# it is run again.
 #
 # A proxy closes the connection before or after the Nth command that the tollgate command sends, and refuses new
-# connections from then on. This is done for each N until the tollgate command ends before its Nth command.
+# connections from then on. This is done for growing N until the tollgate command ends before its Nth command.
 
 use strict;
 use warnings;

@@ -1,7 +1,8 @@
 package Interruptions;
 
-# Runs each changing command of tollgate, interrupted at every step: the state is safe after each step, and the same
-# command completes it when it is run again.
+# Runs each changing command of tollgate, interrupted at every fourth step: the state is safe after it, and the same
+# command completes it when it is run again. The unit test order_search_test kills the operations after each step, without
+# Redis and without connections.
 #
 #   my $interruptions = use_deployment(
 #       redis   => $redis,                     # cmd(COMMAND, KEY, …) as the servers answer it
@@ -13,8 +14,11 @@ package Interruptions;
 #   run_cut($n, $when, @command)               # the result of the command through such a proxy, and `reached`
 #   run_batches([@command], …)             # the results
 #   record($key), works($key), working($id), issued($id), key_of($result), next_id()
+#   most_steps(), steps($when)             # the greatest N, and those at which a command is interrupted
 #
 # `before`: Redis does not get the Nth command. `after`: Redis runs it, and its reply is lost.
+#
+# Other steps are interrupted for `before` than for `after`.
 
 use strict;
 use warnings;
@@ -23,9 +27,10 @@ use Digest::SHA qw(sha256_hex);
 use Exporter 'import';
 use Test::More;
 
-our @EXPORT = qw(use_deployment test_interruptions run_cut run_batches record works working issued key_of next_id most_steps);
+our @EXPORT = qw(use_deployment test_interruptions run_cut run_batches record works working issued key_of next_id most_steps steps);
 
 my $kMostSteps = 150;
+my $kStride = 4;
 my ($redis, $tollgate, %deployment);
 my $case = 0;
 
@@ -36,6 +41,7 @@ sub use_deployment {
 }
 
 sub most_steps { return $kMostSteps }
+sub steps      { my ($when) = @_; return grep { $_ % $kStride == ($when eq 'before' ? 1 : 3) } 1 .. $kMostSteps }
 sub next_id    { return 'c' . ++$case }
 
 sub run_cut {
@@ -90,17 +96,17 @@ sub lasting_reservations {
 
 sub key_of { my ($result) = @_; return $result->{out} =~ /(tg_\w{38})/ ? $1 : undef }
 
-# Runs a command and cuts the connection at every step. prepare($id) prepares the id and returns the argument of the
-# other two. safe($id, $prepared) returns what is wrong after the interruption, done($id, $prepared, $result, $first)
-# what is wrong after the second run.
-sub at_every_step {
+# Runs a command again and again, and cuts the connection at another step each time. prepare($id) prepares the id and
+# returns the argument of the other two. safe($id, $prepared) returns what is wrong after the interruption,
+# done($id, $prepared, $result, $first) what is wrong after the second run.
+sub at_steps {
     my ($name, %test) = @_;
     subtest $name => sub {
         on_all('FLUSHALL');
         my (@interrupted, @wrong);
         my $steps = 0;
         for my $when (qw(before after)) {
-            for my $n (1 .. $kMostSteps) {
+            for my $n (steps($when)) {
                 my $id = next_id();
                 my $prepared = $test{prepare} ? $test{prepare}->($id) : undef;
                 my @command = $test{command}->($id, $prepared);
@@ -136,27 +142,27 @@ sub have { my ($id, @keys) = @_; my $have = join ' ', working($id); my $want = j
 sub copied { my $r = record($_[0]); my $is = join ' ', map { $_ // '-' } @$r{qw(plan limits name expires)}; return $is eq 'free 5r/s N 2208988800' ? () : "the new key has <$is>" }
 
 sub test_interruptions {
-    at_every_step('issue',
-        steps   => 16,
+    at_steps('issue',
+        steps   => 9,
         command => sub { qw(key issue --plan free --id), $_[0] },
         done    => sub { my ($id, undef, $result) = @_; return have($id, key_of($result) // 'none') },
     );
 
-    at_every_step('issue, the id made up',
-        steps   => 16,
+    at_steps('issue, the id made up',
+        steps   => 9,
         command => sub { qw(key issue --plan free --json) },
         done    => sub { my (undef, undef, $result) = @_; return works(key_of($result) // 'none') ? () : 'the key does not work' },
     );
     is_deeply [map { unlisted($_) } map { /\{(.*)\}/ } on_all('KEYS', 'id:*')], [], 'made-up ids are listed';
 
-    at_every_step('import',
-        steps   => 16,
+    at_steps('import',
+        steps   => 9,
         command => sub { ({ stdin => "token-$_[0]" }, qw(key import --plan free --id), $_[0]) },
         done    => sub { my ($id) = @_; return have($id, "token-$id") },
     );
 
-    at_every_step('import, the id made up',
-        steps   => 16,
+    at_steps('import, the id made up',
+        steps   => 9,
         command => sub { ({ stdin => "token-$_[0]" }, qw(key import --plan free)) },
         done    => sub {
             my ($name) = @_;
@@ -165,7 +171,7 @@ sub test_interruptions {
         },
     );
 
-    at_every_step('import of a file',
+    at_steps('import of a file',
         steps   => 6,
         command => sub { my ($id) = @_; ({ stdin => join '', map { qq({"id":"$id-$_","plan":"free","token":"token-$id-$_"}\n) } 1 .. 3 }, qw(import -)) },
         done    => sub {
@@ -175,8 +181,8 @@ sub test_interruptions {
         },
     );
 
-    at_every_step('rotate with an overlap',
-        steps   => 20,
+    at_steps('rotate with an overlap',
+        steps   => 14,
         prepare => \&issued,
         command => sub { qw(key rotate --overlap 1h), $_[0] },
         safe    => sub { my ($id, $old) = @_; return works($old) ? () : 'the old key has ended' },
@@ -190,8 +196,8 @@ sub test_interruptions {
 
     for my $overlapping (0, 1) {
         my $name = $overlapping ? 'rotate without an overlap, two keys' : 'rotate without an overlap';
-        at_every_step($name,
-            steps   => 20,
+        at_steps($name,
+            steps   => 14,
             prepare => sub {
                 my ($id) = @_;
                 my @keys = issued($id);
@@ -213,8 +219,8 @@ sub test_interruptions {
         );
     }
 
-    at_every_step('revoke',
-        steps    => 16,
+    at_steps('revoke',
+        steps    => 9,
         prepare  => sub { my ($id) = @_; my $key = issued($id); $redis->cmd('HSET', "ban:{$id}", until => 9e12, level => 1); return $key },
         command  => sub { qw(key revoke --yes), $_[0] },
         unlisted => 1,    # the set is deleted last
@@ -224,8 +230,8 @@ sub test_interruptions {
 
     for my $command ([qw(set --plan pro), plan => 'pro'], [qw(disable), state => 'disabled'], [qw(enable), state => 'active']) {
         my ($field, $value) = splice @$command, -2;
-        at_every_step("@$command",
-            steps   => 10,
+        at_steps("@$command",
+            steps   => 14,
             prepare => sub {
                 my ($id) = @_;
                 my @keys = issued($id);
@@ -238,7 +244,7 @@ sub test_interruptions {
         );
     }
 
-    at_every_step('lift',
+    at_steps('lift',
         steps   => 6,
         prepare => sub { my ($id) = @_; $redis->cmd('HSET', "ban:{$id}", until => 9e12, level => 1); return issued($id) },
         command => sub { qw(ban lift), $_[0] },
@@ -248,7 +254,7 @@ sub test_interruptions {
     # An interrupted command may be followed by a different one.
     subtest 'another command after an interruption' => sub {
         my @cases;
-        for my $n (1 .. $kMostSteps) {
+        for my $n (steps('after')) {
             my $id = next_id();
             issued($id);
             my (undef, $cut) = run_cut($n, 'after', qw(key rotate --overlap 0s), $id);
