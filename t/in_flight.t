@@ -261,19 +261,51 @@ subtest 'places are recalled only if a node has got some since' => sub {
     $_->nginx->stop for $gateway, $other;
 };
 
+# A recall before the worker is killed finds nothing to return, and Redis sends no second one.
+subtest 'a worker is killed after its place was recalled' => sub {
+    my $gateway = start();
+    my $other = start(share => $gateway);
+    $gateway->subscribed(2);
+    my $request = begin($gateway, 's');
+    refused($other, 's', 'its place is wanted');
+    my %fields = @{ $gateway->redis->cmd('HGETALL', 't:flight:{s1}') };
+    my ($end) = map { (split ' ', $fields{$_})[2] } grep { /:/ } keys %fields;
+    $gateway->nginx->kill_worker($gateway->nginx->workers);
+    becomes_free($other, 's', 'its successor returns it');
+    my ($seconds, $microseconds) = @{ $gateway->redis->cmd('TIME') };
+    cmp_ok($seconds * 1000 + $microseconds / 1000, '<', $end, '… before it ends by itself');
+    $_->nginx->stop for $gateway, $other;
+};
+
+# The connections to the workers of a gateway, of each one.
+sub connections_to_workers {
+    my ($gateway) = @_;
+    my %of;
+    wait_until('a connection to each worker', sub {
+        my $client = Http->connect($gateway);
+        $of{ $client->request('GET', '/pid')->body } //= $client;
+        return keys %of == 2;
+    });
+    return values %of;
+}
+
 subtest 'more ids than the zone has records' => sub {
     my $ids = 400;
     my %options = (
-        plans  => 'plan one 1000r/h in_flight=1; default one;',
-        http   => 'tollgate_zone 1m;',
-        server => "location /subject { tollgate api; tollgate_subject \$arg_id; proxy_pass http://unix:%DIR%/upstream.sock; }",
+        plans   => 'plan one 1000r/h in_flight=1; default one;',
+        http    => 'tollgate_zone 1m;',
+        workers => 2,
+        server  => "location /subject { tollgate api; tollgate_subject \$arg_id; proxy_pass http://unix:%DIR%/upstream.sock; }
+                    location /pid { return 200 \$pid; }",
     );
     my $gateway = Gateway->start(%options);
     my $other = Gateway->start(%options, share => $gateway);
-    $gateway->subscribed(2);
-    my ($one, $two) = map { Http->connect($_) } $gateway, $other;
+    $gateway->subscribed(4);
+    my ($one, $neighbour) = connections_to_workers($gateway);
+    my ($two) = connections_to_workers($other);
     my $status = sub { $_[0]->request('GET', "/subject?id=s$_[1]")->status };
     is(scalar(grep { $status->($one, $_) != 200 } 1 .. $ids), 0, 'each id is granted at one node');
+    is(scalar(grep { $status->($neighbour, "n$_") != 200 } 1 .. $ids), 0, '… others at another worker of it');
     # A node that stands still for 20 ms does not return its place in time.
     is(scalar(grep { $status->($two, $_) != 200 && $status->($two, $_) != 200 } 1 .. $ids), 0, '… and then at the other one: nothing runs');
     $_->nginx->stop for $gateway, $other;

@@ -39,7 +39,15 @@ is(innocent(), 204, 'a key with a quota alone is granted');
 for my $command (qw(hgetall hkeys hincrby exists zadd zrem zscore zrangebyscore publish xadd hdel)) {
     subtest "without $command" => sub {
         $gateway->import_key($command, id => $command, plan => 'free');
-        is($gateway->get('/', $command)->status, 200, 'the key is known') if $command eq 'hdel';
+        my $further = 0;
+        my $with_place = sub {
+            my $key = "$command-" . ++$further;
+            $gateway->import_key($key, id => $key, plan => 'free');
+            is($gateway->get('/', $key)->status, 200, 'a key is granted');
+            return $redis->cmd('EXISTS', "t:flight:{$key}");
+        };
+        # After a refusal, Redis is not asked for a second.
+        wait_until('a place', sub { $with_place->() }) if $command eq 'hdel';
         my ($before, $alone) = (connections(), lines($limited_alone));
         $redis->cmd('ACL', 'SETUSER', 'default', "-$command");
         my %noisy;
@@ -50,6 +58,7 @@ for my $command (qw(hgetall hkeys hincrby exists zadd zrem zscore zrangebyscore 
         $gateway->get('/', 'made up');
         is_deeply([sort keys %noisy], [200, 429], 'the key itself is granted, then limited by its quota') or diag explain \%noisy;
         if ($command =~ /^(?:hgetall|hdel)$/) {
+            is($with_place->(), 0, 'the node has no place that it could not return');
             becomes(sub { lines($limited_alone) - $alone }, 1, 'the log says once what does not work');
         }
         $redis->cmd('ACL', 'SETUSER', 'default', '+@all');

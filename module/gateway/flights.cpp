@@ -25,31 +25,31 @@ constexpr milliseconds kAfterRefusal{1000};
 
 class Flights::Reply final : public NodeCall::Reply {
   public:
-    Reply(Flights& owner, const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent)
-        : owner_(owner), key_(key), ask_(ask), sent_(sent) {}
+    Reply(Flights& owner, const FlightName& name, const FlightAsk& ask, ExactSteadyTime sent)
+        : owner_(owner), name_(name), ask_(ask), sent_(sent) {}
 
     void on_result(redis::ReplyValues values) noexcept override {
         const auto given = redis::read_places(values);
-        if (!given ||
-            !attempt(owner_.context_.log(), [&] { owner_.on_places(key_, ask_, sent_, *given); })) {
+        if (!given || !attempt(owner_.context_.log(),
+                               [&] { owner_.on_places(name_, ask_, sent_, *given); })) {
             on_failure();
         }
     }
     void on_refusal(std::string_view error) noexcept override {
         if (redis::is_lasting(error)) {
             owner_.refused_until_ = owner_.context_.steady_time() + kAfterRefusal;
-            owner_.on_failure(key_, ask_, FlightAnswer::kRefused);
+            owner_.on_failure(name_.key, ask_, FlightAnswer::kRefused);
         } else {
             on_failure();
         }
     }
     void on_failure() noexcept override {
-        owner_.on_failure(key_, ask_, FlightAnswer::kUnavailable);
+        owner_.on_failure(name_.key, ask_, FlightAnswer::kUnavailable);
     }
 
   private:
     Flights& owner_;
-    FlightKey key_;
+    FlightName name_;
     FlightAsk ask_;
     ExactSteadyTime sent_;
 };
@@ -67,16 +67,20 @@ Flights::Entry& Flights::entry_of(std::string_view id, const FlightKey& key,
         entry.table = quota.table;
     }
     entry.limit = quota.in_flight;
+    start_timer();
+    return entry;
+}
+
+void Flights::start_timer() {
     if (!std::exchange(is_waiting_, true)) {
         timer_->start(kInterval);
     }
-    return entry;
 }
 
 FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const TableQuota& quota,
                             FlightWaiter& waiter) {
     Entry& entry = entry_of(id, key, quota);
-    const FlightAnswer answer = node_.enter(key, entry.limit, !entry.waiting.empty());
+    const FlightAnswer answer = node_.enter({key, IdText(id)}, entry.limit, !entry.waiting.empty());
     if (answer != FlightAnswer::kAsk) {
         return answer;
     }
@@ -95,7 +99,7 @@ FlightAnswer Flights::enter(std::string_view id, const FlightKey& key, const Tab
 
 FlightAnswer Flights::enter_alone(std::string_view id, const FlightKey& key,
                                   const TableQuota& quota, bool without_limit) {
-    return node_.enter_alone(key, entry_of(id, key, quota).limit, without_limit);
+    return node_.enter_alone({key, IdText(id)}, entry_of(id, key, quota).limit, without_limit);
 }
 
 void Flights::leave(const FlightKey& key) noexcept {
@@ -120,17 +124,30 @@ bool Flights::may_call(std::string_view id) const {
            context_.transport().is_reachable(context_.slot_of(id));
 }
 
-/// If Redis cannot be asked, it has no places for others either, and forgets these soon.
+/// The table of a key of this Redis; nullptr if the configuration of this worker lacks it.
+const PlanTable* Flights::table_of(const FlightKey& key) const {
+    const auto tables = context_.tables();
+    const auto found = std::ranges::find_if(tables, [&](const ServedTable& served) {
+        return served.redis == key.redis && served.id == key.table;
+    });
+    const bool is_own = found != tables.end() && key.redis == context_.settings().name_hash;
+    return is_own ? found->table : nullptr;
+}
+
+/// If Redis cannot be asked, it has no places for others either, and forgets these soon. The places
+/// may be those of another worker: the record says whether one of its requests waits.
 bool Flights::can_return(const FlightKey& key) const noexcept {
     const auto entry = entries_.find(key);
-    return entry != entries_.end() && !entry->second.is_calling && entry->second.waiting.empty();
+    return entry == entries_.end() ? table_of(key) != nullptr
+                                   : !entry->second.is_calling && entry->second.waiting.empty();
 }
 
 void Flights::return_displaced(const HeldPlaces& places) noexcept {
     attempt(context_.log(), [&] {
-        const Entry& entry = entries_.at(places.key);
-        if (may_call(entry.id)) {
-            send(places.key, entry.id, entry.table, {.version = places.version});
+        const std::string_view id = places.name.id.view();
+        const PlanTable* const table = table_of(places.name.key);
+        if (table != nullptr && may_call(id)) {
+            send(places.name.key, id, table->name, {.version = places.version});
         }
     });
 }
@@ -139,7 +156,8 @@ void Flights::return_displaced(const HeldPlaces& places) noexcept {
 void Flights::call_for_waiters(const FlightKey& key, Entry& entry) {
     entry.asked.append(entry.waiting);
     call(key, entry,
-         node_.ask_for(key, entry.limit, static_cast<std::int64_t>(entry.asked.size())));
+         node_.ask_for({key, IdText(entry.id)}, entry.limit,
+                       static_cast<std::int64_t>(entry.asked.size())));
 }
 
 /// Calls for places. If that is not possible, the waiters get their answer.
@@ -158,7 +176,7 @@ void Flights::send(const FlightKey& key, std::string_view id, std::string_view t
     const std::string node =
         context_.zone().node_name() + "-" + std::to_string(context_.settings().name_hash);
     const redis::Slot slot = context_.slot_of(id);
-    auto reply = std::make_unique<Reply>(*this, key, ask, now);
+    auto reply = std::make_unique<Reply>(*this, FlightName{key, IdText(id)}, ask, now);
     auto call = redis::flight_call(context_.settings().keys, {.id = id,
                                                               .table = table,
                                                               .node = node,
@@ -171,12 +189,13 @@ void Flights::send(const FlightKey& key, std::string_view id, std::string_view t
     calls_.run(slot, std::move(call), std::move(reply));
 }
 
-void Flights::on_places(const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent,
+void Flights::on_places(const FlightName& name, const FlightAsk& ask, ExactSteadyTime sent,
                         const redis::PlacesGiven& given) {
+    const FlightKey& key = name.key;
     const auto found = entries_.find(key);
     const bool is_answer = found != entries_.end() && !ask.is_return();
     const auto waiters = is_answer ? static_cast<std::int64_t>(found->second.asked.size()) : 0;
-    const auto change = node_.apply(key, ask, sent, given, waiters);
+    const auto change = node_.apply(name, ask, sent, given, waiters);
     if (is_answer) {
         answer(key, found->second, change, given.others > 0);
     }
@@ -298,6 +317,32 @@ void Flights::recall(std::string_view id) noexcept {
     });
 }
 
+void Flights::return_idle() noexcept {
+    attempt(context_.log(), [&] {
+        idle_ = node_.idle();
+        idle_until_ = context_.steady_time() + NodeFlights::kPlacesLast;
+        if (!idle_.empty()) {
+            start_timer();
+        }
+    });
+}
+
+void Flights::visit_idle() {
+    if (context_.steady_time() >= idle_until_) {
+        idle_.clear();
+    }
+    std::vector<FlightName> left;
+    for (const FlightName& name : std::exchange(idle_, {})) {
+        const PlanTable* const table = table_of(name.key);
+        if (table != nullptr && may_call(name.id.view())) {
+            return_unused(name.key, name.id.view(), table->name, true);
+        } else if (table != nullptr) {
+            left.push_back(name);
+        }
+    }
+    idle_ = std::move(left);
+}
+
 void Flights::shut_down() noexcept {
     attempt(context_.log(), [&] {
         for (const FlightKey& key : keys()) {
@@ -316,15 +361,16 @@ std::vector<FlightKey> Flights::keys() const {
 
 void Flights::on_timer() noexcept {
     attempt(context_.log(), [&] {
+        visit_idle();
         for (const FlightKey& key : keys()) {
             if (!visit(key, entries_.at(key))) {
                 entries_.erase(key);
             }
         }
     });
-    is_waiting_ = !entries_.empty();
-    if (is_waiting_) {
-        timer_->start(kInterval);
+    is_waiting_ = false;
+    if (!entries_.empty() || !idle_.empty()) {
+        start_timer();
     }
 }
 

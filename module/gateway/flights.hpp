@@ -32,8 +32,8 @@ class FlightWaiter : public WaitLink<FlightWaiter> {
 /// free place needs no call of Redis. The node renews its places while it has requests, and returns
 /// those that were not used for a second; those that are recalled, at once. Places of a node that
 /// dies are free again after NodeFlights::kPlacesLast; those of a worker that dies as soon as
-/// another worker looks. If Redis refuses a command that this needs, each node limits its requests
-/// alone.
+/// another worker notices. If Redis refuses a command that this needs, each node limits its
+/// requests alone.
 class Flights : private Pinned, private NodeFlights::Returns {
   public:
     /// The context must outlive it.
@@ -55,6 +55,9 @@ class Flights : private Pinned, private NodeFlights::Returns {
     /// Another node refuses requests of this id. Returns the places of the node that no request
     /// uses, now and as soon as one of any worker ends: the zone has the recall.
     void recall(std::string_view id) noexcept;
+    /// Workers have been killed, and their requests are forgotten. Returns the places of this Redis
+    /// that no request of the node uses, as soon as Redis can be reached.
+    void return_idle() noexcept;
     /// A graceful shutdown of this worker has begun.
     void shut_down() noexcept;
 
@@ -76,6 +79,7 @@ class Flights : private Pinned, private NodeFlights::Returns {
     };
     using Entries = std::unordered_map<FlightKey, Entry, KeyHash>;
 
+    void start_timer();
     Entry& entry_of(std::string_view id, const FlightKey& key, const TableQuota& quota);
     void call_for_waiters(const FlightKey& key, Entry& entry);
     void return_unused(const FlightKey& key, std::string_view id, std::string_view table,
@@ -84,12 +88,14 @@ class Flights : private Pinned, private NodeFlights::Returns {
     bool can_return(const FlightKey& key) const noexcept override;
     void return_displaced(const HeldPlaces& places) noexcept override;
     bool may_call(std::string_view id) const;
+    const PlanTable* table_of(const FlightKey& key) const;
+    void visit_idle();
     void send(const FlightKey& key, std::string_view id, std::string_view table,
               const FlightAsk& ask);
     void call(const FlightKey& key, Entry& entry, const FlightAsk& ask);
     bool pause(const FlightKey& key, Entry& entry) noexcept;
     void on_pause_end() noexcept;
-    void on_places(const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent,
+    void on_places(const FlightName& name, const FlightAsk& ask, ExactSteadyTime sent,
                    const redis::PlacesGiven& given);
     void answer(const FlightKey& key, Entry& entry, const NodeFlights::Change& change,
                 bool may_recall);
@@ -104,7 +110,9 @@ class Flights : private Pinned, private NodeFlights::Returns {
                     "requests in flight are limited by each node alone: "};
     SteadyTime refused_until_{};  ///< Redis is not asked before: it has refused a call
     Entries entries_;
-    bool is_waiting_ = false;  ///< the timer runs
+    std::vector<FlightName> idle_;  ///< see return_idle
+    SteadyTime idle_until_{};       ///< Redis forgets their places then
+    bool is_waiting_ = false;       ///< the timer runs
     std::unique_ptr<Timer> timer_;
     /// The entries that pause, and until when: all pauses take the same time.
     std::deque<std::pair<SteadyTime, FlightKey>> pausing_;

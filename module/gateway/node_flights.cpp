@@ -66,8 +66,8 @@ class Room {
         }
     }
     /// The record of a key.
-    Flight find_or_make(const LockedStripe& stripe, const FlightKey& key) {
-        return begun(stripe.flights().find_or_make(key, displacement_), displacement_.now);
+    Flight find_or_make(const LockedStripe& stripe, const FlightName& name) {
+        return begun(stripe.flights().find_or_make(name, displacement_), displacement_.now);
     }
 
   private:
@@ -94,11 +94,11 @@ void drop_gone(Flight& flight, const WorkerProcess& own) {
 
 }  // namespace
 
-FlightAnswer NodeFlights::enter(const FlightKey& key, std::int64_t limit, bool others_wait) {
+FlightAnswer NodeFlights::enter(const FlightName& name, std::int64_t limit, bool others_wait) {
     const SteadyTime now = context_.steady_time();
     Room room(returns_, now);
-    const LockedStripe stripe(context_.zone(), key.id);
-    Flight flight = room.find_or_make(stripe, key);
+    const LockedStripe stripe(context_.zone(), name.key.id);
+    Flight flight = room.find_or_make(stripe, name);
     if (flight.node() == nullptr) {
         return FlightAnswer::kNoRoom;
     }
@@ -117,12 +117,12 @@ FlightAnswer NodeFlights::enter(const FlightKey& key, std::int64_t limit, bool o
     return is_full ? FlightAnswer::kFull : FlightAnswer::kAsk;
 }
 
-FlightAnswer NodeFlights::enter_alone(const FlightKey& key, std::int64_t limit,
+FlightAnswer NodeFlights::enter_alone(const FlightName& name, std::int64_t limit,
                                       bool without_limit) {
     const SteadyTime now = context_.steady_time();
     Room room(returns_, now);
-    const LockedStripe stripe(context_.zone(), key.id);
-    Flight flight = room.find_or_make(stripe, key);
+    const LockedStripe stripe(context_.zone(), name.key.id);
+    Flight flight = room.find_or_make(stripe, name);
     if (flight.node() == nullptr) {
         return FlightAnswer::kNoRoom;
     }
@@ -154,11 +154,11 @@ std::int64_t NodeFlights::in_flight(const FlightKey& key) const {
     return flight.node() == nullptr ? 0 : flight.requests() + flight.node()->others;
 }
 
-FlightAsk NodeFlights::ask_for(const FlightKey& key, std::int64_t limit, std::int64_t waiters) {
+FlightAsk NodeFlights::ask_for(const FlightName& name, std::int64_t limit, std::int64_t waiters) {
     const SteadyTime now = context_.steady_time();
     Room room(returns_, now);
-    const LockedStripe stripe(context_.zone(), key.id);
-    Flight flight = room.find_or_make(stripe, key);
+    const LockedStripe stripe(context_.zone(), name.key.id);
+    Flight flight = room.find_or_make(stripe, name);
     drop_gone(flight, context_.worker());
     if (flight.node() != nullptr) {
         flight.node()->asked = now;
@@ -166,16 +166,16 @@ FlightAsk NodeFlights::ask_for(const FlightKey& key, std::int64_t limit, std::in
     return {.limit = limit, .places = std::min(flight.requests() + waiters, limit)};
 }
 
-NodeFlights::Change NodeFlights::apply(const FlightKey& key, const FlightAsk& ask,
+NodeFlights::Change NodeFlights::apply(const FlightName& name, const FlightAsk& ask,
                                        ExactSteadyTime sent, const redis::PlacesGiven& given,
                                        std::int64_t waiters) {
     Change change{.taken = 0, .is_full = given.places + given.others >= ask.limit};
-    const LockedStripe stripe(context_.zone(), key.id);
+    const LockedStripe stripe(context_.zone(), name.key.id);
     const SteadyTime now = context_.steady_time();
     // Another worker may have freed the record meanwhile, or needed it for another key. Keys that
     // replaced each other would ask for ever.
-    Flight flight = ask.is_return() ? stripe.flights().find(key)
-                                    : begun(stripe.flights().find_or_make(key), now);
+    Flight flight = ask.is_return() ? stripe.flights().find(name.key)
+                                    : begun(stripe.flights().find_or_make(name), now);
     NodePlaces* const node = flight.node();
     if (node == nullptr) {
         change.taken = std::nullopt;
@@ -236,13 +236,16 @@ std::optional<FlightAsk> NodeFlights::return_unused(const FlightKey& key, bool a
     Flight flight = stripe.flights().find(key);
     NodePlaces* const node = flight.node();
     const SteadyTime now = context_.steady_time();
-    if (node == nullptr || !are_own(*node, now) ||
-        (!at_once && now - node->most_since < kUnusedFor)) {
+    if (node == nullptr || !are_own(*node, now)) {
+        return std::nullopt;
+    }
+    const bool is_due = at_once || node->is_recalled != 0;
+    if (!is_due && now - node->most_since < kUnusedFor) {
         return std::nullopt;
     }
     drop_gone(flight, context_.worker());
     const auto requests = static_cast<std::int32_t>(flight.requests());
-    const std::int32_t needed = at_once ? requests : std::max(node->most, requests);
+    const std::int32_t needed = is_due ? requests : std::max(node->most, requests);
     node->most = requests;
     node->most_since = now;
     if (needed >= node->places) {
@@ -250,6 +253,20 @@ std::optional<FlightAsk> NodeFlights::return_unused(const FlightKey& key, bool a
     }
     node->places = needed;
     return FlightAsk{.places = needed, .version = node->version};
+}
+
+std::vector<FlightName> NodeFlights::idle() const {
+    std::vector<FlightName> found;
+    const SteadyTime now = context_.steady_time();
+    for (std::size_t i = 0; i < context_.zone().stripes(); ++i) {
+        const LockedStripe stripe(context_.zone(), StripeNumber{i});
+        stripe.flights().for_each([&](const Flight& flight) {
+            if (flight.requests() == 0 && flight.node()->are_held(now)) {
+                found.push_back(flight.name());
+            }
+        });
+    }
+    return found;
 }
 
 NodeFlights::Upkeep NodeFlights::keep_up(const FlightKey& key, std::int64_t limit, bool is_calling,
@@ -281,7 +298,7 @@ NodeFlights::Upkeep NodeFlights::keep_up(const FlightKey& key, std::int64_t limi
 void drop_flights(Zone& zone, std::span<const std::uint32_t> processes) {
     for (std::size_t i = 0; i < zone.stripes(); ++i) {
         const LockedStripe stripe(zone, StripeNumber{i});
-        stripe.flights().for_each([&](const FlightKey& /*key*/, Flight flight) {
+        stripe.flights().for_each([&](Flight flight) {
             flight.drop([&](std::uint32_t process) {
                 return std::ranges::find(processes, process) != processes.end();
             });

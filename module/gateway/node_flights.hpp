@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "module/gateway/engine_context.hpp"
 #include "module/redis/protocol/flight_call.hpp"
@@ -47,16 +49,16 @@ class NodeFlights {
 
     /// Takes a place for a request, or refuses it; kAsk: only Redis can tell. `others_wait`:
     /// requests that came before wait for the next place.
-    FlightAnswer enter(const FlightKey& key, std::int64_t limit, bool others_wait);
-    /// The same while Redis is unreachable: see Flights::enter_alone.
-    FlightAnswer enter_alone(const FlightKey& key, std::int64_t limit, bool without_limit);
+    FlightAnswer enter(const FlightName& name, std::int64_t limit, bool others_wait);
+    /// Takes a place while Redis is unreachable: see Flights::enter_alone.
+    FlightAnswer enter_alone(const FlightName& name, std::int64_t limit, bool without_limit);
     /// A request that has entered has ended. Returns whether its place is to be returned at once.
     bool leave(const FlightKey& key) noexcept;
     /// The requests of this node in flight, and the places of the others when Redis last answered.
     std::int64_t in_flight(const FlightKey& key) const;
 
     /// The places that the node asks Redis for now, with those for `waiters` more requests.
-    FlightAsk ask_for(const FlightKey& key, std::int64_t limit, std::int64_t waiters);
+    FlightAsk ask_for(const FlightName& name, std::int64_t limit, std::int64_t waiters);
     /// What a reply changes.
     struct Change {
         /// How many of the waiters have got a place; nothing: the zone has no room.
@@ -65,7 +67,7 @@ class NodeFlights {
         bool is_full;
     };
     /// Applies a reply to a call that was sent then, for so many waiters.
-    Change apply(const FlightKey& key, const FlightAsk& ask, ExactSteadyTime sent,
+    Change apply(const FlightName& name, const FlightAsk& ask, ExactSteadyTime sent,
                  const redis::PlacesGiven& given, std::int64_t waiters);
     /// Redis has no place left: it is not asked again for a moment.
     void note_full(const FlightKey& key);
@@ -74,9 +76,12 @@ class NodeFlights {
     void note_recall(const FlightKey& key);
     /// Whether that is so.
     bool is_recalled(const FlightKey& key) const;
-    /// Gives up the places that no request has used for a while; `at_once`: those that none uses
-    /// now. Returns how Redis is told; nothing if there are none.
+    /// Gives up the places that no request has used for a while; if they are recalled, or
+    /// `at_once`: those that none uses now. Returns how Redis is told; nothing if there are none.
     std::optional<FlightAsk> return_unused(const FlightKey& key, bool at_once);
+    /// Those whose places the node holds although it has none of their requests. Reads the whole
+    /// zone. Throws std::bad_alloc.
+    std::vector<FlightName> idle() const;
     /// What happens to the places that are left.
     struct Upkeep {
         bool is_over = false;                ///< nothing is left: nobody needs the key any more

@@ -35,6 +35,13 @@ WorkerPlace::~WorkerPlace() {
     end(node, number_);
 }
 
+void WorkerPlace::on_forgotten_flights(std::function<void()> call) {
+    on_forgotten_ = std::move(call);
+    if (std::exchange(are_forgotten_, false)) {
+        on_forgotten_();
+    }
+}
+
 /// The configuration of a worker that is shutting down may lack the Redis of the killed one.
 void WorkerPlace::run() noexcept {
     if (!worker_.is_exiting()) {
@@ -54,6 +61,11 @@ void WorkerPlace::recover() {
     processes.reserve(killed.size());
     std::ranges::transform(killed, std::back_inserter(processes), &EndedWorker::process);
     drop_flights(zone_, processes);
+    if (on_forgotten_) {
+        on_forgotten_();
+    } else {
+        are_forgotten_ = true;
+    }
     recover_slices(zone_, killed, worker_, std::chrono::floor<SteadyTime>(clock_.steady()));
     const LockedNode node(zone_);
     for (const EndedWorker& one : killed) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -35,6 +36,9 @@ class WorkerPlace {
     WorkerPlace(const WorkerPlace&) = delete;
     WorkerPlace& operator=(const WorkerPlace&) = delete;
 
+    /// Calls this when requests in flight of killed workers were forgotten; at once if that was so
+    /// when the worker started.
+    void on_forgotten_flights(std::function<void()> call);
     /// The number of the worker in the statistics of a Redis. It counts there until it ends.
     std::size_t number() const { return number_; }
 
@@ -52,6 +56,8 @@ class WorkerPlace {
     Log& log_;
     const WorkerProcess& worker_;
     std::size_t number_ = WorkerPlaces::kMost;
+    bool are_forgotten_ = false;  ///< requests, before `on_forgotten_` was known
+    std::function<void()> on_forgotten_;
     std::unique_ptr<Timer> timer_;
 };
 

@@ -21,8 +21,8 @@ std::uint64_t in_flight(gateway::Zone& zone, std::uint32_t redis) {
     std::int64_t requests = 0;
     for (std::size_t i = 0; i < zone.stripes(); ++i) {
         const gateway::LockedStripe stripe(zone, gateway::StripeNumber{i});
-        stripe.flights().for_each([&](const FlightKey& key, const Flight& flight) {
-            requests += key.redis == redis ? flight.requests() : 0;
+        stripe.flights().for_each([&](const Flight& flight) {
+            requests += flight.name().key.redis == redis ? flight.requests() : 0;
         });
     }
     return static_cast<std::uint64_t>(requests);

@@ -91,6 +91,11 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
             clients_.push_back(make(std::type_identity<MasterClient>()));
         }
     }
+    place_.on_forgotten_flights([this] {
+        for (const auto& client : clients_) {
+            client->engine().flights().return_idle();
+        }
+    });
     for (std::size_t i = 0; i < conf.sets.size(); ++i) {
         const TableSetConf& set = *conf.sets[i];
         const auto redis = std::ranges::find(conf.redis, set.redis,

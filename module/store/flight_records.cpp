@@ -9,7 +9,7 @@
 
 namespace tollgate {
 
-static_assert(std::is_trivially_copyable_v<FlightRecord> && sizeof(FlightRecord) == 2 * kCacheLine);
+static_assert(std::is_trivially_copyable_v<FlightRecord> && sizeof(FlightRecord) == 3 * kCacheLine);
 
 std::uint64_t FlightKey::hash() const noexcept {
     return place_hash(std::span(id).first<sizeof(std::uint64_t)>(), redis ^ table);
@@ -39,7 +39,7 @@ bool Flight::add(std::uint32_t process, std::int32_t count) {
         worker = find(process, true);
     }
     if (is_new && worker == nullptr && free_ != nullptr && size_ < kMost) {
-        *free_ = {.key = key_, .use = FlightRecord::Use::kFurther, .node = {}, .workers = {}};
+        *free_ = {.name = name(), .use = FlightRecord::Use::kFurther, .node = {}, .workers = {}};
         records_[size_++] = free_;
         worker = &std::exchange(free_, nullptr)->workers.front();
     }
@@ -80,12 +80,11 @@ FlightRecord& FlightRecords::near(const FlightKey& key, std::size_t distance) co
 
 Flight FlightRecords::find(const FlightKey& key) const {
     Flight flight;
-    flight.key_ = key;
     for (std::size_t i = 0; i < searched() && flight.size_ < Flight::kMost; ++i) {
         FlightRecord& record = near(key, i);
         if (record.use == FlightRecord::Use::kFree) {
             flight.free_ = flight.free_ == nullptr ? &record : flight.free_;
-        } else if (record.key == key) {
+        } else if (record.name.key == key) {
             flight.records_[flight.size_++] = &record;
             if (record.use == FlightRecord::Use::kFirst) {
                 std::swap(flight.records_.front(), flight.records_[flight.size_ - 1]);
@@ -95,25 +94,25 @@ Flight FlightRecords::find(const FlightKey& key) const {
     return flight;
 }
 
-Flight FlightRecords::find_or_make(const FlightKey& key) const {
-    Flight flight = find(key);
-    make(flight, key);
+Flight FlightRecords::find_or_make(const FlightName& name) const {
+    Flight flight = find(name.key);
+    make(flight, name);
     return flight;
 }
 
-Flight FlightRecords::find_or_make(const FlightKey& key, Displacement& displacement) const {
-    Flight flight = find(key);
+Flight FlightRecords::find_or_make(const FlightName& name, Displacement& displacement) const {
+    Flight flight = find(name.key);
     if (flight.size_ == 0 && flight.free_ == nullptr) {
-        flight.free_ = displace(key, displacement);
+        flight.free_ = displace(name.key, displacement);
     }
-    make(flight, key);
+    make(flight, name);
     return flight;
 }
 
 /// Makes the first record of a key, if it has none and a record is free.
-void FlightRecords::make(Flight& flight, const FlightKey& key) {
+void FlightRecords::make(Flight& flight, const FlightName& name) {
     if (flight.size_ == 0 && flight.free_ != nullptr) {
-        *flight.free_ = {.key = key, .use = FlightRecord::Use::kFirst, .node = {}, .workers = {}};
+        *flight.free_ = {.name = name, .use = FlightRecord::Use::kFirst, .node = {}, .workers = {}};
         flight.records_[flight.size_++] = std::exchange(flight.free_, nullptr);
     }
 }
@@ -128,12 +127,13 @@ FlightRecord* FlightRecords::displace(const FlightKey& key, Displacement& displa
                 record.node.is_awaited(displacement.now)) {
                 continue;
             }
-            Flight other = find(record.key);
-            if (other.requests() > 0 || (is_held && !displacement.returns.can_return(record.key))) {
+            Flight other = find(record.name.key);
+            if (other.requests() > 0 ||
+                (is_held && !displacement.returns.can_return(record.name.key))) {
                 continue;
             }
             if (is_held) {
-                displacement.held = {record.key, record.node.version};
+                displacement.held = {record.name, record.node.version};
             }
             other.free();
             return &record;

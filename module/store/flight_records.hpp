@@ -3,10 +3,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "module/key/digest.hpp"
+#include "module/key/key_record.hpp"
 #include "module/quota/redis_clock.hpp"
 #include "module/store/named_blocks.hpp"
 
@@ -20,6 +23,23 @@ struct FlightKey {
 
     bool operator==(const FlightKey&) const = default;
     std::uint64_t hash() const noexcept;
+};
+
+/// A valid id in plain memory: of at most kLongestId bytes, none of them zero.
+class IdText {
+  public:
+    IdText() = default;
+    explicit IdText(std::string_view id) { id.copy(text_.data(), text_.size()); }
+    std::string_view view() const { return {text_.data(), ::strnlen(text_.data(), text_.size())}; }
+
+  private:
+    std::array<char, kLongestId> text_{};
+};
+
+/// A key with the id that it stands for: any worker that has a record can name it to Redis.
+struct FlightName {
+    FlightKey key;
+    IdText id;
 };
 
 /// The places that a node has in Redis, as far as it knows.
@@ -49,11 +69,11 @@ struct NodePlaces {
 /// Places that Redis believes this node has, and whose record another key has taken. Whoever gets
 /// this sends their return.
 struct HeldPlaces {
-    FlightKey key;
+    FlightName name;
     std::int64_t version = 0;  ///< of the places: see redis::PlacesWanted
 };
 
-/// Knows the names that a return needs.
+/// Knows what a worker can return.
 class PlaceReturns {
   public:
     PlaceReturns() = default;
@@ -78,12 +98,12 @@ struct alignas(kCacheLine) FlightRecord {
         std::uint32_t process;
         std::int32_t requests;  ///< 0: free
     };
-    enum class Use : std::uint32_t {
+    enum class Use : std::uint8_t {
         kFree,
         kFirst,
         kFurther,  ///< of the same key, for more workers; `node` is not used
     };
-    FlightKey key;
+    FlightName name;
     Use use;
     NodePlaces node;
     std::array<Worker, 5> workers;
@@ -94,6 +114,8 @@ class Flight {
   public:
     /// Places of the node; nullptr if no record of the key exists.
     NodePlaces* node() const { return size_ == 0 ? nullptr : &records_.front()->node; }
+    /// The key and its id; the record exists.
+    const FlightName& name() const { return records_.front()->name; }
     /// Requests in flight at the node.
     std::int64_t requests() const;
     /// Adds `count` requests to those of a worker. False if there is no record for it, or no
@@ -128,7 +150,6 @@ class Flight {
     std::array<FlightRecord*, kMost> records_{};
     std::size_t size_ = 0;
     FlightRecord* free_ = nullptr;  ///< for one more record
-    FlightKey key_{};
 };
 
 /// The records of a stripe, in memory of zeros at first. The caller holds the lock of the stripe.
@@ -141,18 +162,18 @@ class FlightRecords {
     Flight find(const FlightKey& key) const;
     /// The records of a key. If there is none, takes a free record. There is none afterwards if
     /// that is not possible.
-    Flight find_or_make(const FlightKey& key) const;
+    Flight find_or_make(const FlightName& name) const;
     /// The records of a key, or a free record. If no record is free, displaces a key that has no
     /// requests and waits for none: of which no places are held, otherwise one whose places can be
     /// returned.
-    Flight find_or_make(const FlightKey& key, Displacement& displacement) const;
+    Flight find_or_make(const FlightName& name, Displacement& displacement) const;
 
     /// Calls `visit` with the records of each key.
     template <typename Visit>
     void for_each(Visit visit) const {
         for (FlightRecord& record : records_) {
             if (record.use == FlightRecord::Use::kFirst) {
-                visit(record.key, find(record.key));
+                visit(find(record.name.key));
             }
         }
     }
@@ -161,7 +182,7 @@ class FlightRecords {
     std::size_t searched() const;
     FlightRecord& near(const FlightKey& key, std::size_t distance) const;
     FlightRecord* displace(const FlightKey& key, Displacement& displacement) const;
-    static void make(Flight& flight, const FlightKey& key);
+    static void make(Flight& flight, const FlightName& name);
 
     std::span<FlightRecord> records_;
 };

@@ -75,7 +75,7 @@ StripeLayout divide_stripe(std::size_t size) {
     layout.addresses = divider.cut_table<AddressBudgets::Table>(size / 64);
     layout.bans = divider.cut_table<BanCache::Table>(size / 256);
     layout.slices = divider.cut(std::clamp(size / 128, kLeastSlices, kMostSlices));
-    layout.flights = divider.cut(std::clamp(size / 64, kLeastFlights, kMostFlights));
+    layout.flights = divider.cut(std::clamp(size * 3 / 128, kLeastFlights, kMostFlights));
     layout.reports = divider.cut_table<QuotaCache::ReportTable>(std::min(size / 64, kMostReports));
     layout.layouts = divider.cut(QuotaLayouts::kSize);
     layout.large_quotas = divider.cut_table<QuotaCache::LargeTable>(size / 64);

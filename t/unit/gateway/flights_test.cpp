@@ -203,6 +203,47 @@ TEST_F(FlightsTest, OfAKilledWorkerAreReturnedByAnother) {
     EXPECT_EQ(places_in_redis(), 0);
 }
 
+/// The recall came while the worker had a request: nothing but its death frees the place.
+TEST_F(FlightsTest, OfAKilledWorkerThatWereRecalledBeforeAreReturnedByAnother) {
+    Worker& one = start();
+    Worker& two = start();
+    begun(one, 2);
+    one.engine.on_event("places:k");
+    run_for(10ms);
+    EXPECT_EQ(places_in_redis(), 2);
+    zone->processes.erase(one.process.process());
+    drop_flights(*zone, std::array{one.process.process()});
+    one.transport.reachable = false;
+    two.transport.reachable = false;
+    two.engine.flights().return_idle();
+    run_for(600ms);
+    EXPECT_EQ(places_in_redis(), 2);
+    two.transport.reachable = true;
+    run_for(2s);
+    EXPECT_EQ(places_in_redis(), 0);
+}
+
+TEST_F(FlightsTest, OfAnotherWorkerMakeRoomForAnId) {
+    Worker& one = start();
+    Worker& two = start();
+    int ids = 0;
+    const auto next = [&] {
+        const std::string token = "m" + std::to_string(++ids);
+        add_key(token);
+        return token;
+    };
+    // Each record of the zone is that of an id with an unused place.
+    while (ids < 2000) {
+        ask(one, next());
+        end_all();
+    }
+    EXPECT_GT(places_in_redis(), 0);
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(ask(two, next()).status(), 0) << i;
+        end_all();
+    }
+}
+
 TEST_F(FlightsTest, LeaveNoRequestBehindAKilledWorker) {
     Worker& one = start();
     Worker& two = start();

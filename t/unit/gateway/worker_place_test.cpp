@@ -180,16 +180,24 @@ TEST_F(WorkerPlaceTest, RequestsInFlightOfAKilledWorkerAreForgotten) {
     };
     const auto begin = [&](const Worker& worker) {
         const LockedStripe stripe(zone_, key.id);
-        stripe.flights().find_or_make(key).add(worker.process.process(), 1);
+        stripe.flights().find_or_make({key, IdText("k")}).add(worker.process.process(), 1);
     };
     const Worker& killed = start(0);
     begin(killed);
     begin(start(1));
     start(0);
     EXPECT_EQ(requests(), 1) << "a successor with the same number";
+    int told = 0;
+    for (const auto& worker : workers_) {
+        if (worker->place) {
+            worker->place->on_forgotten_flights([&] { ++told; });
+        }
+    }
+    EXPECT_EQ(told, 1) << "of those that it forgot when it started";
     kill(*workers_[1]);
     run();
     EXPECT_EQ(requests(), 0);
+    EXPECT_EQ(told, 2);
 }
 
 TEST_F(WorkerPlaceTest, WorkersWithoutAPlaceShareTheirCounts) {

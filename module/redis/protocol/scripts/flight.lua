@@ -32,7 +32,9 @@ local sum, checked, node, given, given_before, recalled =
 sum, checked, given, given_before = tonumber(sum), tonumber(checked) or 0, tonumber(given) or 0, tonumber(given_before) or 0
 recalled = tonumber(recalled) or 0
 if checked <= now or checked > now + lifetime then
-    -- The places of a node may have ended, or the clock was set back.
+    -- The places of a node may have ended, or the clock was set back. Places are given only to a user who may return them:
+    -- a call that Redis refuses changes nothing, so it is tried first with a field that does not exist.
+    redis.call('HDEL', KEYS[1], '')
     sum, checked = 0, now + lifetime
     local fields = redis.call('HGETALL', KEYS[1])
     for i = 1, #fields, 2 do
