@@ -22,8 +22,16 @@ use strict;
 use warnings;
 use Verify::Random;
 
-# More keys than the largest of the small zones has places for.
+# More keys than the largest of the small zones has places for, and of each kind of quota more than it has places for that
+# kind. The nth of them is used by the client with the number n modulo 8.
 my $crowd = 1000;
+my @crowd = (
+    ({ locations => ['a'] }) x 3,
+    ({ locations => ['f'], holds => [0, 0.05] }) x 2,
+    { locations => ['k'], costs => [1, 1, 3] },
+    { locations => ['v'], values => [map { "c$_" } 1 .. 40] },
+    { locations => ['m'], holds => [0, 0.05], costs => [10, 40], uses => [0, 5, 25, ''] },
+);
 
 sub new {
     my ($class, %options) = @_;
@@ -75,13 +83,13 @@ sub new {
             # No request is refused but for those that are in flight.
             flying => {
                 lease => 1,
-                plans => { map { ($_->[0] => { rates => [[6000, 60]], in_flight => $_->[1] }) } ['one', 1], ['two', 2], ['few', 3], ['many', 5] },
+                plans => { map { ($_->[0] => { rates => [[6000, 60]], in_flight => $_->[1] }) } ['one', 1], ['two', 2], ['few', 3], ['many', 5], ['crowd', 4] },
             },
             # What is settled decides how many further requests a window grants.
-            metered => { lease => 0, notify => [80, 100], plans => { meter => { rates => [[200, 2], [700, 8]] }, ample => { rates => [[2000, 2], [8000, 8]] } } },
+            metered => { lease => 0, notify => [80, 100], plans => { meter => { rates => [[200, 2], [700, 8]] }, map { ($_ => { rates => [[2000, 2], [8000, 8]] }) } qw(ample crowd) } },
             # No plan with a bucket has leases.
-            poured  => { lease => 0, plans => { pour => { bucket => [10, 20] } } },
-            valued  => { lease => 1, notify => [80, 100], by => '$arg_v', plans => { wide => { rates => [[10, 2], [32, 8]] } } },
+            poured  => { lease => 0, plans => { map { ($_ => { bucket => [10, 20] }) } qw(pour crowd) } },
+            valued  => { lease => 1, notify => [80, 100], by => '$arg_v', plans => { map { ($_ => { rates => [[10, 2], [32, 8]] }) } qw(wide crowd) } },
             # Two windows, and no history: Redis decides such requests on a path of their own. The month shows what was
             # counted.
             teams => {
@@ -100,12 +108,14 @@ sub new {
                     pair  => { rates => [[8, 2], [28, 8], [1_000_000, 'month']] },
                 },
             },
+            # More units than 32 bits hold, also in a lease.
+            vast    => { lease => 1, plans => { vast => { rates => [[300_000_000_000, 2], [900_000_000_000, 8]] } } },
             pooled  => { lease => 1, plans => { meter => { rates => [[240, 2], [4000, 30]] } } },
         },
         locations => {
             a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'], w => ['watching'], l => ['leading'],
             f => ['flying'], m => ['metered'], p => ['pooled'], k => ['poured'], j => ['api', 'poured'], v => ['valued'], x => ['api', 'valued'],
-            g => ['api', 'teams'], h => ['teams'], t => ['strict', 'crews'],
+            g => ['api', 'teams'], h => ['teams'], t => ['strict', 'crews'], y => ['vast'],
         },
         upstream => { f => '', map { ($_ => 'settle=$upstream_http_x_used') } qw(m p) },
     }, $class;
@@ -139,6 +149,7 @@ sub new {
         pour1 => { plan => 'pour', role => 'pour', loc => 'k' },
         pour2 => { plan => 'pour', role => 'pour', loc => 'j' },
         pour3 => { plan => 'pour', role => 'solo', alone => 1, loc => 'k' },
+        vast1 => { plan => 'vast', role => 'vast', loc => 'y' },
         value1 => { plan => 'wide', role => 'value', loc => 'x' },
         value2 => { plan => 'wide', role => 'value', loc => 'v' },
         # A group with a limit that its ids reach together; one of them also reaches its own.
@@ -185,6 +196,7 @@ sub lanes {
         elsif ($role eq 'ample') { push @lanes, map { { %lane, locations => ['m'], gap => 0.1, holds => [0.2, 0.8], costs => [40], uses => [0, 5, 10, ''], leaves => 0.1 } } 1 .. 4 }
         elsif ($role eq 'pour')  { push @lanes, map { { %lane, locations => [$self->{ids}{$id}{loc}, 'k'], gap => 0.15, costs => [1, 1, 1, 0, 5], burst => 8 } } 1 .. 3 }
         elsif ($role eq 'value') { push @lanes, map { { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.12, costs => [1, 1, 1, 0, 3], values => ['', qw(u1 u1 u1 u2 u2), "u$_"] } } 3 .. 5 }
+        elsif ($role eq 'vast')  { push @lanes, map { { %lane, locations => ['y'], gap => 0.12, costs => [1, 1, 1, 1000, 2**31 - 1, 2**33, 2**36] } } 1 .. 2 }
         elsif ($role eq 'member') { push @lanes, map { { %lane, locations => [qw(g h t)], gap => 0.18, costs => $costs } } 1 .. 2 }
         elsif ($role eq 'busy')  { push @lanes, map { { %lane, locations => [qw(h h g)], gap => 0.04, stays => 2 } } 1 .. 2 }
         elsif ($role eq 'pool')  { push @lanes, map { { %lane, locations => ['p'], gap => 0.08, holds => [0, 0.1], costs => [3, 10], uses => [0, 2, 3, 12, ''] } } 1 .. 4 }
@@ -214,12 +226,11 @@ sub in_flight {
 sub crowd_lanes {
     my ($self, $node, $count) = @_;
     my @ids = map { "crowd$_" } 1 .. ($count < $crowd ? $count : $crowd);
-    my $lanes = 8;
     return [map {
         my $nth = $_;
-        my @own = map { [$ids[$_], $self->{token}{ $ids[$_] }] } grep { $_ % $lanes == $nth } 0 .. $#ids;
-        +{ keys => \@own, node => $node, locations => ['a'], gap => 0.008, address => '192.0.2.7' };
-    } 0 .. $lanes - 1];
+        my @own = map { [$ids[$_], $self->{token}{ $ids[$_] }] } grep { $_ % @crowd == $nth } 0 .. $#ids;
+        +{ keys => \@own, node => $node, gap => 0.008, address => '192.0.2.7', %{ $crowd[$nth] } };
+    } 0 .. $#crowd];
 }
 
 sub tables_text {
