@@ -12,7 +12,7 @@ use RedisCluster;
 use Command;
 use Test::More;
 
-plan skip_all => 'thousands of commands take too long with sanitizers' if $ENV{TOLLGATE_SANITIZE};
+plan skip_all => 'a thousand commands take too long with sanitizers' if $ENV{TOLLGATE_SANITIZE};
 my $cluster = RedisCluster->start(masters => 3);
 my @ports = map { $_->port } $cluster->nodes;
 my $url = 'redis+cluster://' . join ',', map { "127.0.0.1:$_" } @ports;
