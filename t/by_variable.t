@@ -290,13 +290,19 @@ subtest 'a flood of values in a full zone' => sub {
 };
 
 subtest 'costs that are settled' => sub {
-    my $gateway = start(users => 'plan free 100r/d;', lease => '',
+    my $gateway = start(by => '$arg_user values=2', users => 'plan free 100r/d;', lease => '',
         upstream => 'location /used/ { add_header X-Used $arg_used always; return 200 "done\n"; }',
         server => "location /used/ { tollgate users; tollgate_cost 10 settle=\$upstream_http_x_used; $upstream }");
     is(status_of($gateway, '/used/?user=alice&used=3', 'k1'), 200, 'less than its cost');
     is(status_of($gateway, '/used/?user=bob&used=25', 'k1'), 200, 'more than its cost');
     becomes(sub { counted($gateway, 'k1', 'alice') }, 3, 'the rest is returned to the value');
     becomes(sub { counted($gateway, 'k1', 'bob') }, 25, 'the excess is charged to the value');
+    is(status_of($gateway, "/used/?user=made-up-$_&used=3", 'k1'), 200, 'a value that shares a counter') for 1 .. 9;
+    becomes(sub { counted($gateway, 'k1', '', 'users:others') }, 27, 'the rest is returned to the counter that it shares');
+    my @keys = sort @{ $gateway->redis->cmd('KEYS', 't:quota:*') };
+    is_deeply(\@keys, [sort 't:quota:{k1}:users:others', map { counter('k1', $_) } 'alice', 'bob'], '… and no value has another one');
+    my @lasting = grep { $gateway->redis->cmd('PTTL', $_) > 600_000 } grep { !/others/ } @{ $gateway->redis->cmd('KEYS', 't:report:*') };
+    cmp_ok(scalar @lasting, '<=', 2, 'reports of values that share a counter are known for ten minutes');
     $gateway->nginx->stop;
 };
 

@@ -355,9 +355,7 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const Due& due) {
         quotas_.clear();
     }
     TableQuota quota = held.quota(table->name);
-    quota.lease_time = quota.has_bucket() ? SteadyTime(0) : table->lease_time;
-    // Of a table that counts values, another quota keeps the history.
-    quota.history = quota.value ? std::chrono::days(0) : table->history;
+    take_from(*table, quota);
     quota.policies.resize(quota.rates.size());
     return quotas_.emplace_back(std::make_shared<const Quotas>(Quotas{std::move(quota)}));
 }

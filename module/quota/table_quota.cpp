@@ -58,25 +58,30 @@ bool needs_day(const std::vector<Rate>& rates) {
 constexpr std::uint32_t kBucketBit = 1U << Period::kCodeBits;
 
 /// A quota in this table, of these rates.
-TableQuota quota_in(const PlanTable& table, std::vector<Rate> rates, std::chrono::days history) {
+TableQuota quota_in(const PlanTable& table, std::vector<Rate> rates, CountedBy by) {
     TableQuota quota{.table = table.name,
                      .rates = std::move(rates),
-                     .lease_time = table.lease_time,
                      .policies = {},
                      .table_id = name_hash(table.name),
-                     .history = history,
-                     .unit = table.unit};
+                     .by = by};
     order_rates(quota.rates);
+    take_from(table, quota);
     if (quota.has_history() || needs_day(quota.rates)) {
         add_day(quota.rates);
-    }
-    if (quota.has_bucket()) {
-        quota.lease_time = 0ms;  // Leased tokens would let the bucket refill.
     }
     return quota;
 }
 
 }  // namespace
+
+void take_from(const PlanTable& table, TableQuota& quota) {
+    // Leased tokens would let the bucket refill.
+    quota.lease_time = quota.has_bucket() ? 0ms : table.lease_time;
+    // Of a table that counts values, the quota of all of them keeps the history.
+    quota.history = quota.by == CountedBy::kValue ? std::chrono::days(0) : table.history;
+    quota.unit = table.unit;
+    quota.most_values = quota.by == CountedBy::kValue ? table.most_values : 0;
+}
 
 bool keeps_history(const TableQuota& quota, std::size_t window) {
     const Rate& rate = quota.rates[window];
@@ -177,31 +182,26 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, co
             return std::nullopt;
         }
         auto limits = limits_of(*plan, record);
-        auto history = table->history;
-        if (table->counts_values() || table->by_group) {
+        const CountedBy by = table->by_group          ? CountedBy::kGroup
+                             : table->counts_values() ? CountedBy::kValue
+                                                      : CountedBy::kId;
+        if (by != CountedBy::kId) {
             limits.in_flight = 0;
         }
-        if (table->counts_values()) {
-            if (table->has_history()) {
-                TableQuota& all = quotas.emplace_back(quota_in(*table, {}, history));
-                all.policies.resize(all.rates.size());
-                all.by = CountedBy::kValues;
-                all.shape.emplace(all);
-                history = {};
-            }
+        if (by == CountedBy::kValue && table->has_history()) {
+            TableQuota& all = quotas.emplace_back(quota_in(*table, {}, CountedBy::kValues));
+            all.policies.resize(all.rates.size());
+            all.shape.emplace(all);
         }
-        if (limits.rates.empty() && limits.in_flight == 0 && history == history.zero()) {
+        const bool has_history = by != CountedBy::kValue && table->has_history();
+        if (limits.rates.empty() && limits.in_flight == 0 && !has_history) {
             continue;
         }
-        TableQuota quota = quota_in(*table, std::move(limits.rates), history);
+        TableQuota quota = quota_in(*table, std::move(limits.rates), by);
         quota.sliding = plan->sliding;
         quota.in_flight = limits.in_flight;
-        if (table->by_group) {
-            quota.by = CountedBy::kGroup;
+        if (by == CountedBy::kGroup) {
             quota.value = ValueDigest::of_group();
-        } else if (table->counts_values()) {
-            quota.by = CountedBy::kValue;
-            quota.most_values = table->most_values;
         }
         quota.notify = noticed_levels(*table);
         // Several tables may have a plan of this name; the table's name makes the policy unique.

@@ -79,6 +79,10 @@ struct TableQuota {
     bool has_bucket() const { return !rates.empty() && rates.front().is_bucket(); }
 };
 
+/// Gives a quota what its table says of all quotas that count alike: their lease time, history,
+/// unit and number of values. Rates and `by` of the quota are known.
+void take_from(const PlanTable& table, TableQuota& quota);
+
 /// Whether what is granted in these windows is the history of their day.
 bool keeps_history(const TableQuota& quota, std::size_t window);
 

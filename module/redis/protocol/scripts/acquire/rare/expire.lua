@@ -17,10 +17,10 @@ return function(name, values, at, windows, width, number, new, month, month_ends
     end
     if values.report then
         -- Expires when Redis takes no adjustment of the report any more. The node sends none of a day that ended more than
-        -- a week ago.
+        -- a week ago. Values that share a counter may be any number: their reports are known for ten minutes.
+        local known = ARGV[at + 1] == '0' and ends or math.max(ends, now + 8 * 86400000)
         redis.call('HSET', KEYS[values.marker], kReportNumber, values.report)
-        redis.call('PEXPIREAT', KEYS[values.marker],
-                   ARGV[at + 1] == '0' and ends or math.max(ends, now + 8 * 86400000))
+        redis.call('PEXPIREAT', KEYS[values.marker], values.is_shared and math.min(known, now + 600000) or known)
     end
     if values.day then
         -- The last day of an id that does not return is kept as long as the history.
