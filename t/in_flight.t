@@ -233,6 +233,10 @@ subtest 'two nodes' => sub {
 
     places_returned($gateway);
     @requests = map { begin($gateway, 'k') } 1 .. 3;
+    # As a failover that loses the last writes.
+    $gateway->redis->cmd('DEL', 't:flight:{k1}');
+    is($other->get('/', 'k')->status, 200, 'Redis has lost the places of requests');
+    becomes(sub { $other->get('/', 'k')->status }, 429, '… until their node has renewed them');
     refused($other, 'k', 'all places are at one node');
     $gateway->nginx->kill_all;
     wait_until('the places of the node that died', sub { $other->get('/', 'k')->status == 200 });

@@ -184,6 +184,7 @@ void Flights::send(const FlightKey& key, std::string_view id, std::string_view t
                                                               .places = ask.places,
                                                               .lifetime = NodeFlights::kPlacesLast,
                                                               .version = ask.version,
+                                                              .running = ask.running,
                                                               .deadline = calls_.deadline(slot)});
     context_.statistics()["commands.flight"].add();
     calls_.run(slot, std::move(call), std::move(reply));

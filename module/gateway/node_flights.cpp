@@ -163,7 +163,8 @@ FlightAsk NodeFlights::ask_for(const FlightName& name, std::int64_t limit, std::
     if (flight.node() != nullptr) {
         flight.node()->asked = now;
     }
-    return {.limit = limit, .places = std::min(flight.requests() + waiters, limit)};
+    const std::int64_t running = flight.requests();
+    return {.limit = limit, .places = std::min(running + waiters, limit), .running = running};
 }
 
 NodeFlights::Change NodeFlights::apply(const FlightName& name, const FlightAsk& ask,
@@ -292,7 +293,7 @@ NodeFlights::Upkeep NodeFlights::keep_up(const FlightKey& key, std::int64_t limi
         return {};
     }
     node->asked = now;
-    return {.renewal = FlightAsk{.limit = limit, .places = requests}};
+    return {.renewal = FlightAsk{.limit = limit, .places = requests, .running = requests}};
 }
 
 void drop_flights(Zone& zone, std::span<const std::uint32_t> processes) {

@@ -27,6 +27,7 @@ struct FlightAsk {
     std::int64_t limit = 0;
     std::int64_t places = 0;
     std::int64_t version = 0;  ///< see redis::PlacesWanted
+    std::int64_t running = 0;  ///< see redis::PlacesWanted
     bool is_return() const { return version != 0; }
 };
 

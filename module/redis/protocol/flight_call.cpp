@@ -29,6 +29,7 @@ Call flight_call(const Keys& keys, const PlacesWanted& wanted) {
     call.arguments.add(wanted.version == 0 ? std::string() : std::to_string(wanted.version));
     call.arguments.add(keys.events());
     call.arguments.add(wanted.deadline.time_since_epoch().count());
+    call.arguments.add(wanted.running);
     return call;
 }
 

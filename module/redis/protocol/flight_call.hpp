@@ -23,6 +23,8 @@ struct PlacesWanted {
     std::chrono::milliseconds lifetime{};
     /// Of the node's places, of which it returns the rest. 0: it returns none.
     std::int64_t version = 0;
+    /// Requests of the node in flight. It has places for them, also beyond the limit: they run.
+    std::int64_t running = 0;
     Instant deadline{};  ///< by Redis's clock: nothing is done after it; 0: there is none
 };
 

@@ -143,7 +143,8 @@ class SimulatedRedis {
         const auto limit = std::stoll(arguments[3]);
         const auto wanted = std::stoll(arguments[4]);
         if (arguments[6].empty()) {
-            own.places = std::max<std::int64_t>(own.places, std::min(wanted, limit - others));
+            own.places = std::max<std::int64_t>(
+                {own.places, std::min(wanted, limit - others), std::stoll(arguments[9])});
         } else if (arguments[6] == std::to_string(own.version)) {
             own.places = std::min<std::int64_t>(own.places, wanted);
         } else {

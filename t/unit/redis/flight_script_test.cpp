@@ -12,7 +12,7 @@ class FlightScript : public AcquireScript {
 
     /// The places of a node after its call; `version`: of its places, of which it returns the rest.
     PlacesGiven call(const std::string& node, std::int64_t places, std::int64_t version = 0,
-                     std::chrono::milliseconds lifetime = 10s) {
+                     std::chrono::milliseconds lifetime = 10s, std::int64_t running = 0) {
         const Call one = flight_call(keys_, {.id = "k",
                                              .table = "api",
                                              .node = node,
@@ -20,6 +20,7 @@ class FlightScript : public AcquireScript {
                                              .places = places,
                                              .lifetime = lifetime,
                                              .version = version,
+                                             .running = running,
                                              .deadline = deadline_});
         std::string text = one.script->text;
         if (clock_) {
@@ -47,6 +48,19 @@ class FlightScript : public AcquireScript {
     Instant deadline_{};
     bool is_late_ = false;
 };
+
+/// A failover may have lost the places of requests that run.
+TEST_F(FlightScript, CountsRequestsThatRunBeyondTheLimit) {
+    EXPECT_EQ(call("b", 5).places, 5);
+    const PlacesGiven a = call("a", 4, 0, 10s, 3);
+    EXPECT_EQ(a.places, 3);
+    EXPECT_EQ(a.others, 5);
+    EXPECT_EQ(call("c", 1).places, 0);
+    const PlacesGiven b = call("b", 5, 0, 10s, 4);
+    EXPECT_EQ(b.others, 3);
+    EXPECT_EQ(call("b", 2, b.version).places, 2);
+    EXPECT_EQ(call("c", 2).places, 1);
+}
 
 TEST_F(FlightScript, SharesTheLimit) {
     EXPECT_EQ(call("a", 4).places, 4);
