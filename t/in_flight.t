@@ -236,6 +236,8 @@ subtest 'two nodes' => sub {
     # As a failover that loses the last writes.
     $gateway->redis->cmd('DEL', 't:flight:{k1}');
     is($other->get('/', 'k')->status, 200, 'Redis has lost the places of requests');
+    # The recall takes back the places that the other node has got.
+    wait_until('the renewal', sub { places($gateway) >= 3 });
     becomes(sub { $other->get('/', 'k')->status }, 429, '… until their node has renewed them');
     refused($other, 'k', 'all places are at one node');
     $gateway->nginx->kill_all;
