@@ -56,8 +56,9 @@ Flight begun(Flight flight, SteadyTime now) {
 /// made before the lock is taken.
 class Room {
   public:
-    Room(NodeFlights::Returns& returns, SteadyTime now)
-        : returns_(returns), displacement_{.now = now, .returns = returns} {}
+    Room(NodeFlights::Returns& returns, const EngineContext& context, SteadyTime now)
+        : returns_(returns),
+          displacement_{.now = now, .process = context.worker().process(), .returns = returns} {}
     Room(const Room&) = delete;
     Room& operator=(const Room&) = delete;
     ~Room() {
@@ -96,7 +97,7 @@ void drop_gone(Flight& flight, const WorkerProcess& own) {
 
 FlightAnswer NodeFlights::enter(const FlightName& name, std::int64_t limit, bool others_wait) {
     const SteadyTime now = context_.steady_time();
-    Room room(returns_, now);
+    Room room(returns_, context_, now);
     const LockedStripe stripe(context_.zone(), name.key.id);
     Flight flight = room.find_or_make(stripe, name);
     if (flight.node() == nullptr) {
@@ -120,7 +121,7 @@ FlightAnswer NodeFlights::enter(const FlightName& name, std::int64_t limit, bool
 FlightAnswer NodeFlights::enter_alone(const FlightName& name, std::int64_t limit,
                                       bool without_limit) {
     const SteadyTime now = context_.steady_time();
-    Room room(returns_, now);
+    Room room(returns_, context_, now);
     const LockedStripe stripe(context_.zone(), name.key.id);
     Flight flight = room.find_or_make(stripe, name);
     if (flight.node() == nullptr) {
@@ -156,7 +157,7 @@ std::int64_t NodeFlights::in_flight(const FlightKey& key) const {
 
 FlightAsk NodeFlights::ask_for(const FlightName& name, std::int64_t limit, std::int64_t waiters) {
     const SteadyTime now = context_.steady_time();
-    Room room(returns_, now);
+    Room room(returns_, context_, now);
     const LockedStripe stripe(context_.zone(), name.key.id);
     Flight flight = room.find_or_make(stripe, name);
     drop_gone(flight, context_.worker());

@@ -32,6 +32,10 @@ FlightRecord::Worker* Flight::find(std::uint32_t process, bool is_free) const {
     return found;
 }
 
+bool Flight::has_room_for(std::uint32_t process) const {
+    return find(process, false) != nullptr || find(process, true) != nullptr;
+}
+
 bool Flight::add(std::uint32_t process, std::int32_t count) {
     FlightRecord::Worker* worker = find(process, false);
     const bool is_new = worker == nullptr && count > 0 && size_ > 0;
@@ -102,7 +106,7 @@ Flight FlightRecords::find_or_make(const FlightName& name) const {
 
 Flight FlightRecords::find_or_make(const FlightName& name, Displacement& displacement) const {
     Flight flight = find(name.key);
-    if (flight.size_ == 0 && flight.free_ == nullptr) {
+    if (flight.free_ == nullptr && !flight.has_room_for(displacement.process)) {
         flight.free_ = displace(name.key, displacement);
     }
     make(flight, name);

@@ -88,6 +88,7 @@ class PlaceReturns {
 /// Which records a new key may displace, and what it has displaced.
 struct Displacement {
     SteadyTime now{};
+    std::uint32_t process = 0;  ///< the worker that has a request of the new key
     const PlaceReturns& returns;
     std::optional<HeldPlaces> held{};  ///< has to be returned
 };
@@ -146,6 +147,7 @@ class Flight {
         }
     }
     FlightRecord::Worker* find(std::uint32_t process, bool is_free) const;
+    bool has_room_for(std::uint32_t process) const;
 
     std::array<FlightRecord*, kMost> records_{};
     std::size_t size_ = 0;
@@ -163,9 +165,9 @@ class FlightRecords {
     /// The records of a key. If there is none, takes a free record. There is none afterwards if
     /// that is not possible.
     Flight find_or_make(const FlightName& name) const;
-    /// The records of a key, or a free record. If no record is free, displaces a key that has no
-    /// requests and waits for none: of which no places are held, otherwise one whose places can be
-    /// returned.
+    /// The records of a key, with room for a request of the worker. If no record is free, displaces
+    /// a key that has no requests and waits for none: of which no places are held, otherwise one
+    /// whose places can be returned.
     Flight find_or_make(const FlightName& name, Displacement& displacement) const;
 
     /// Calls `visit` with the records of each key.

@@ -58,7 +58,7 @@ TEST_F(FlightRecordsTest, AreFreeAgain) {
     for (unsigned char number = 0; number < 8; ++number) {
         EXPECT_TRUE(records_.find_or_make(name(number)).add(1, 1));
     }
-    Displacement displacement{.now = SteadyTime(5000), .returns = returns_};
+    Displacement displacement{.now = SteadyTime(5000), .process = 1, .returns = returns_};
     EXPECT_EQ(records_.find_or_make(name(9), displacement).node(), nullptr) << "no room";
     records_.find(key(3)).add(1, -1);
     EXPECT_EQ(records_.find_or_make(name(8)).node(), nullptr) << "none is free";
@@ -78,7 +78,7 @@ TEST_F(FlightRecordsTest, WithPlacesAreDisplacedOnlyByWhoReturnsThem) {
         node.version = 10 + number;
         node.until = SteadyTime(6000);
     }
-    Displacement displacement{.now = SteadyTime(5000), .returns = returns_};
+    Displacement displacement{.now = SteadyTime(5000), .process = 1, .returns = returns_};
     EXPECT_EQ(records_.find_or_make(name(9), displacement).node(), nullptr);
     returns_.returned = key(4);
     EXPECT_NE(records_.find_or_make(name(9), displacement).node(), nullptr);
@@ -86,16 +86,33 @@ TEST_F(FlightRecordsTest, WithPlacesAreDisplacedOnlyByWhoReturnsThem) {
     EXPECT_EQ(displacement.held->name.key, key(4));
     EXPECT_EQ(displacement.held->name.id.view(), "k4");
     EXPECT_EQ(displacement.held->version, 14);
-    Displacement later{.now = SteadyTime(6000), .returns = returns_};
+    Displacement later{.now = SteadyTime(6000), .process = 1, .returns = returns_};
     EXPECT_NE(records_.find_or_make(name(8), later).node(), nullptr) << "they have ended";
     EXPECT_FALSE(later.held);
+}
+
+TEST_F(FlightRecordsTest, OfIdsWithoutRequestsMakeRoomForFurtherWorkers) {
+    for (unsigned char number = 0; number < 8; ++number) {
+        records_.find_or_make(name(number));
+    }
+    for (std::uint32_t process = 1; process <= 5; ++process) {
+        EXPECT_TRUE(records_.find(key(1)).add(process, 1));
+    }
+    EXPECT_FALSE(records_.find(key(1)).add(6, 1));
+    Displacement known{.now = SteadyTime(5000), .process = 5, .returns = returns_};
+    EXPECT_TRUE(records_.find_or_make(name(1), known).add(5, 1));
+    EXPECT_FALSE(records_.find(key(1)).add(6, 1))
+        << "a worker with a place needs no further record";
+    Displacement displacement{.now = SteadyTime(5000), .process = 6, .returns = returns_};
+    EXPECT_TRUE(records_.find_or_make(name(1), displacement).add(6, 1));
+    EXPECT_EQ(records_.find(key(1)).requests(), 7);
 }
 
 TEST_F(FlightRecordsTest, OfRequestsThatWaitAreNotDisplaced) {
     for (unsigned char number = 0; number < 8; ++number) {
         records_.find_or_make(name(number)).node()->asked = SteadyTime(4000);
     }
-    Displacement displacement{.now = SteadyTime(5000), .returns = returns_};
+    Displacement displacement{.now = SteadyTime(5000), .process = 1, .returns = returns_};
     EXPECT_EQ(records_.find_or_make(name(9), displacement).node(), nullptr);
     records_.find(key(4)).node()->asked = {};
     EXPECT_NE(records_.find_or_make(name(9), displacement).node(), nullptr);
