@@ -7,11 +7,11 @@
 -- when all nodes were told that one wants places, in ms.
 --
 -- ARGV[4] is the node, ARGV[5] the limit of all nodes together, ARGV[6] the places that the node wants, ARGV[7] for how
--- many ms. ARGV[8] is empty if it wants at least so many: it gets what is left of the limit, and in any case places for the
--- ARGV[11] requests that it has in flight. Redis may have lost these places, or given them to others: then they are
--- recalled, and no node gets further ones until enough requests have ended. Otherwise the node returns the rest, if ARGV[8] is the version of its
--- places: no other call of the node has changed them. ARGV[9] is the channel for recalls, ARGV[10] the time in ms after
--- which nothing is done, because the node does not wait any more; 0: none.
+-- many ms. ARGV[8] is empty if it wants at least so many: it gets what is left of the limit, and in any case places for
+-- the ARGV[11] requests that it has in flight. Redis may have lost these places, or given them to others: then they are
+-- recalled, and no node gets further ones until enough requests have ended. Otherwise the node returns the rest, if
+-- ARGV[8] is the version of its places: no other call of the node has changed them. ARGV[9] is the channel for recalls,
+-- ARGV[10] the time in ms after which nothing is done, because the node does not wait any more; 0: none.
 --
 -- A recall lasts for a second: whoever gets places meanwhile learns of it from the reply. rare(NAME) creates a function, as
 -- in acquire.lua.
