@@ -14,10 +14,14 @@ const Script& flight_script() {
         "recall",
 #include "module/redis/protocol/scripts/recall.lua"
     }};
-    static const Script script = make_node_script(with_rare(kRecall,
+    // Beside an included text, which is consteval, clang 14 destroys a temporary in each later
+    // call, which has not made it.
+    static const Script script = [] {
+        const std::string text = with_rare(kRecall,
 #include "module/redis/protocol/scripts/flight.lua"
-                                                            ),
-                                                  {{"kPlacesOf", kPlacesOf}});
+        );
+        return make_node_script(text, {{"kPlacesOf", kPlacesOf}});
+    }();
     return script;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -26,10 +27,16 @@ class Timeline {
     void run_until(Time end) {
         while (!steps_.empty() && steps_.front().time <= end) {
             const Step step = take_first();
-            now_ = step.time;
+            now_ = std::max(now_, step.time);
             step.run();
         }
-        now_ = end;
+        now_ = std::max(now_, end);
+    }
+    /// Time passes, and no step runs: those that were due meanwhile run late.
+    void skip_to(Time time) { now_ = std::max(now_, time); }
+    /// When the next step is due.
+    std::optional<Time> next() const {
+        return steps_.empty() ? std::nullopt : std::optional(steps_.front().time);
     }
 
   private:

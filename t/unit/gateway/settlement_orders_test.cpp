@@ -1,0 +1,205 @@
+// Requests whose costs are settled at their ends, while their key is revoked or gets another plan:
+// every order of what happens at two nodes, and of their calls to a Redis with the real scripts.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "module/redis/protocol/lookup.hpp"
+#include "module/redis/protocol/script.hpp"
+#include "t/unit/gateway/call_orders.hpp"
+#include "t/unit/gateway/call_orders_results.hpp"
+
+namespace tollgate::gateway::settlement_orders {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kHour = 3'600'000;
+constexpr std::int64_t kTwoHours = 2 * kHour;
+
+/// A node with requests that cost these units and have used those at their ends.
+class SettlingNode : public OrderedNodeSetup {
+  public:
+    struct Cost {
+        std::int64_t reserved;
+        std::int64_t used;
+    };
+    SettlingNode(std::uint64_t number, const std::vector<Cost>& costs) {
+        id = number;
+        have_keys = true;
+        Plan& plan = table.plans.emplace_back();
+        plan.name = "free";
+        plan.rates = {{1000, 3600s}};
+        table.plans.push_back(plan);
+        table.plans.back().name = "other";
+        table.plans.back().rates = {{2000, 7200s}};
+        ordered = {&redis::acquire_script(), &redis::lookup_script()};
+        for (const auto& cost : costs) {
+            requests.push_back({.cost = cost.reserved, .used = cost.used});
+        }
+    }
+};
+
+std::string key_name() {
+    return "t:key:" + hex(sha256("k"));
+}
+ScriptAutomaton::Data key_with(const std::string& plan) {
+    return {{key_name(), {{{"id", "k"}, {"plan", plan}, {"state", "active"}}}}};
+}
+CallOrders::Change revocation() {
+    return {"the key is revoked",
+            [](ScriptAutomaton::Data& data) {
+                data[key_name()] = {{{"revoked", "k"}}};
+            },
+            hex(sha256("k"))};
+}
+CallOrders::Change change_of_plan() {
+    return {"the key gets another plan",
+            [](ScriptAutomaton::Data& data) { data[key_name()].fields["plan"] = "other"; },
+            hex(sha256("k"))};
+}
+
+class SettlementJudge final : public CallOrders::Judge {
+  public:
+    SettlementJudge(const CallOrders& orders, bool is_revoked)
+        : orders_(orders), is_revoked_(is_revoked) {}
+
+    std::string step(const CallOrders::World& world) const override {
+        for (std::size_t i = 0; i < world.nodes.size(); ++i) {
+            const NodeView& seen = orders_.view(world, i);
+            for (std::size_t request = 0; request < seen.requests.size(); ++request) {
+                if (seen.told[request] > 0 && seen.shown[request] != 0) {
+                    if (is_revoked_) {
+                        return "a request of a revoked key is granted";
+                    }
+                    if (seen.shown[request] != kTwoHours) {
+                        return "a request is counted by the plan before";
+                    }
+                }
+            }
+        }
+        return {};
+    }
+
+    std::string end(const CallOrders::World& world) const override {
+        for (std::size_t i = 0; i < world.nodes.size(); ++i) {
+            const NodeView& seen = orders_.view(world, i);
+            if (!world.nodes[i].is_killed && seen.holds) {
+                return "a node still holds " + std::to_string(seen.leased) +
+                       " leased units, owes " + std::to_string(seen.owed);
+            }
+        }
+        for (const std::int64_t period : {kHour, kTwoHours}) {
+            const Bounds expected = used(world, period);
+            const auto count = counted(world, period);
+            if (count < expected.least || count > expected.most) {
+                return std::to_string(expected.least) + " to " + std::to_string(expected.most) +
+                       " units are used, " + std::to_string(count) + " are counted";
+            }
+        }
+        return {};
+    }
+
+  private:
+    struct Bounds {
+        std::int64_t least = 0;
+        std::int64_t most = 0;
+    };
+    /// What was used in the windows of this period, in ms. What a node has lost makes it uncertain.
+    Bounds used(const CallOrders::World& world, std::int64_t period) const {
+        Bounds bounds;
+        for (std::size_t i = 0; i < world.nodes.size(); ++i) {
+            const NodeView& seen = orders_.view(world, i);
+            for (std::size_t request = 0; request < seen.requests.size(); ++request) {
+                const auto& wanted = orders_.setup(i).requests[request];
+                const std::int64_t used = wanted.used.value_or(wanted.cost);
+                const bool is_lost = world.nodes[i].has_lost && seen.shown[request] == 0 &&
+                                     seen.requests[request] != NodeView::Request::kNone;
+                bounds.most += is_lost ? wanted.cost : 0;
+                if (seen.shown[request] == period) {
+                    const bool is_certain = !world.nodes[i].is_killed;
+                    bounds.least += is_certain ? used : std::min(used, wanted.cost);
+                    bounds.most += is_certain ? used : std::max(used, wanted.cost);
+                }
+            }
+            bounds.most += world.nodes[i].is_killed ? seen.leased : 0;
+        }
+        return bounds;
+    }
+    std::int64_t counted(const CallOrders::World& world, std::int64_t period) const {
+        const auto& data = orders_.data(world);
+        const auto quota = data.find("t:quota:{k}:api");
+        if (quota == data.end()) {
+            return 0;
+        }
+        const auto count = quota->second.fields.find(std::to_string(period / 1000) + ".count");
+        return count == quota->second.fields.end() ? 0 : std::stoll(count->second);
+    }
+
+    const CallOrders& orders_;
+    bool is_revoked_;
+};
+
+class SettlementOrders : public testing::Test {
+  protected:
+    static CallOrders::Result search(const OrderedNodeSetup& a, const OrderedNodeSetup& b,
+                                     bool is_revoked, std::size_t before,
+                                     const CallOrders::Bound& bound,
+                                     ScriptAutomaton::Mutant mutant = {}) {
+        ScriptAutomaton redis(std::move(mutant));
+        CallOrders orders({&a, &b}, redis, key_with("free"),
+                          {is_revoked ? revocation() : change_of_plan()});
+        std::vector<CallOrders::Event> first;
+        for (std::size_t request = 0; request < before; ++request) {
+            first.push_back({CallOrders::Event::Kind::kBegin, 0, request});
+        }
+        orders.begin_with(first);
+        return orders.run(bound, SettlementJudge(orders, is_revoked));
+    }
+};
+
+/// 5·10^7 orders.
+TEST_F(SettlementOrders, BesideARevocation) {
+    const SettlingNode a(1, {{5, 8}});
+    const SettlingNode b(2, {{5, 2}});
+    expect_all_are_right(
+        search(a, b, true, 0, {.passes = kIsSlow ? 0U : 1U, .faults = 1, .breaks = true}));
+}
+
+/// 8·10^7 orders.
+TEST_F(SettlementOrders, BesideAChangeOfThePlan) {
+    const SettlingNode a(1, {{5, 8}});
+    const SettlingNode b(2, {{5, 2}});
+    expect_all_are_right(search(a, b, false, 0, kIsSlow ? CallOrders::Bound{} : kAnyFault));
+}
+
+/// 2·10^5 orders.
+TEST_F(SettlementOrders, OfANodeWithALeaseBesideARevocation) {
+    const SettlingNode a(1, {{5, 8}, {5, 2}, {5, 8}});
+    const SettlingNode b(2, {});
+    expect_all_are_right(search(a, b, true, 2, {.passes = kIsSlow ? 0U : 1U}));
+}
+
+/// 2·10^5 orders.
+TEST_F(SettlementOrders, OfANodeWithALeaseBesideAChangeOfThePlan) {
+    const SettlingNode a(1, {{5, 8}, {5, 2}, {5, 8}});
+    const SettlingNode b(2, {});
+    expect_all_are_right(search(a, b, false, 2, {.passes = kIsSlow ? 0U : 1U}));
+}
+
+/// The search finds this defect of the script.
+TEST_F(SettlementOrders, AreWrongIfTheScriptIs) {
+    const SettlingNode a(1, {{5, 8}});
+    const SettlingNode b(2, {});
+    expect_one_is_wrong(
+        search(a, b, true, 0, {.passes = 1, .faults = 1, .breaks = true},
+               {"applies = (tonumber(applied[1]) or 0) < report + 0", "applies = true"}));
+}
+
+}  // namespace
+}  // namespace tollgate::gateway::settlement_orders
