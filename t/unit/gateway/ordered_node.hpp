@@ -89,12 +89,13 @@ class OrderedNode {
         }
         for (std::size_t i = 0; i < zone_.stripes(); ++i) {
             const LockedStripe stripe(zone_, StripeNumber{i});
-            stripe.flights().for_each([&](const FlightKey& key, const Flight& flight) {
+            stripe.flights().for_each([&](const Flight& flight) {
                 const auto is_own = [&](const OrderedRequest& request) {
-                    return is_same_id(key.id, id_hash(request.id));
+                    return is_same_id(flight.name().key.id, id_hash(request.id));
                 };
                 view.flights += std::ranges::any_of(setup_.requests, is_own) ? 1 : 0;
-                view.places += is_same_id(key.id, id_hash("k")) ? flight.node()->places : 0;
+                view.places +=
+                    is_same_id(flight.name().key.id, id_hash("k")) ? flight.node()->places : 0;
             });
             QuotaCache::Cursor cursor;
             bool is_last = false;

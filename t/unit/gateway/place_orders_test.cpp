@@ -153,8 +153,8 @@ class PlaceJudge final : public CallOrders::Judge {
 void leave_one_record(SimulatedZone& zone) {
     constexpr std::uint32_t kProcess = 999;
     zone.processes.insert(kProcess);
-    const auto key_of = [](const std::string& id) {
-        return FlightKey{id_hash(id), name_hash("main"), name_hash("api")};
+    const auto name_of = [](const std::string& id) {
+        return FlightName{{id_hash(id), name_hash("main"), name_hash("api")}, IdText(id)};
     };
     const LockedStripe stripe(zone, StripeNumber{0});
     ASSERT_EQ(zone.stripes(), 1U);
@@ -162,12 +162,12 @@ void leave_one_record(SimulatedZone& zone) {
     std::vector<std::string> others;
     for (int i = 0; i < 300; ++i) {
         others.push_back("o" + std::to_string(i));
-        if (!records.find_or_make(key_of(others.back())).add(kProcess, 1)) {
+        if (!records.find_or_make(name_of(others.back())).add(kProcess, 1)) {
             others.pop_back();
         }
     }
     const auto has_room = [&](const std::string& id) {
-        Flight flight = records.find_or_make(key_of(id));
+        Flight flight = records.find_or_make(name_of(id));
         if (flight.node() == nullptr) {
             return false;
         }
@@ -175,13 +175,13 @@ void leave_one_record(SimulatedZone& zone) {
         return true;
     };
     for (const auto& other : others) {
-        Flight flight = records.find(key_of(other));
+        Flight flight = records.find(name_of(other).key);
         flight.add(kProcess, -1);
         flight.free();
         if (has_room("k") && has_room("x")) {
             return;
         }
-        records.find_or_make(key_of(other)).add(kProcess, 1);
+        records.find_or_make(name_of(other)).add(kProcess, 1);
     }
     FAIL() << "no record serves both ids";
 }
