@@ -110,26 +110,41 @@ class SettlementJudge final : public CallOrders::Judge {
         std::int64_t least = 0;
         std::int64_t most = 0;
     };
-    /// What was used in the windows of this period, in ms. What a node has lost makes it uncertain.
+    /// What was used in the windows of this period, in ms. A request that was lost with a call may
+    /// be counted, and the units that it returned. A killed node has not settled everything.
     Bounds used(const CallOrders::World& world, std::int64_t period) const {
         Bounds bounds;
         for (std::size_t i = 0; i < world.nodes.size(); ++i) {
             const NodeView& seen = orders_.view(world, i);
+            const auto& node = world.nodes[i];
             for (std::size_t request = 0; request < seen.requests.size(); ++request) {
                 const auto& wanted = orders_.setup(i).requests[request];
                 const std::int64_t used = wanted.used.value_or(wanted.cost);
-                const bool is_lost = world.nodes[i].has_lost && seen.shown[request] == 0 &&
-                                     seen.requests[request] != NodeView::Request::kNone;
-                bounds.most += is_lost ? wanted.cost : 0;
                 if (seen.shown[request] == period) {
-                    const bool is_certain = !world.nodes[i].is_killed;
-                    bounds.least += is_certain ? used : std::min(used, wanted.cost);
-                    bounds.most += is_certain ? used : std::max(used, wanted.cost);
+                    bounds.least += node.is_killed ? std::min(used, wanted.cost) : used;
+                    bounds.most += node.is_killed ? std::max(used, wanted.cost) : used;
                 }
             }
-            bounds.most += world.nodes[i].is_killed ? seen.leased : 0;
+            for (std::size_t call = 0; call < seen.calls.size(); ++call) {
+                const bool is_lost = std::ranges::find(node.lost, call) != node.lost.end() ||
+                                     (node.is_killed && seen.calls[call].is_awaited);
+                bounds.most += is_lost ? lost_with(*seen.calls[call].call) : 0;
+            }
+            bounds.most += node.is_killed ? seen.leased : 0;
         }
         return bounds;
+    }
+    static std::int64_t lost_with(const redis::Call& call) {
+        std::int64_t units = 0;
+        if (call.script == &redis::acquire_script()) {
+            for (const auto& one : SimulatedRedis::asked_in(call)) {
+                units += one.acquire.count * one.acquire.demand.cost;
+                for (const auto& adjustment : one.acquire.adjustments) {
+                    units -= std::min<std::int64_t>(adjustment.units, 0);
+                }
+            }
+        }
+        return units;
     }
     std::int64_t counted(const CallOrders::World& world, std::int64_t period) const {
         const auto& data = orders_.data(world);
