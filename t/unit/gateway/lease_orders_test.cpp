@@ -75,9 +75,9 @@ class LeaseJudge final : public CallOrders::Judge {
     }
 
   private:
-    /// The units that nodes may have lost: with a lost reply those of its requests, unless a lease
-    /// came with them, which Redis takes back with all that the call has counted; and those that it
-    /// returned. What a killed node held may be from each of its calls.
+    /// The units that nodes may have lost: with a lost reply those of its requests, and those that
+    /// it returned. A lease that came with them is taken back, unless a node leases units since.
+    /// What a killed node held may be from each of its calls.
     std::int64_t may_lose(const CallOrders::World& world) const {
         std::int64_t units = 0;
         for (std::size_t i = 0; i < world.nodes.size(); ++i) {
@@ -88,9 +88,23 @@ class LeaseJudge final : public CallOrders::Judge {
             }
             for (const std::size_t call : node.lost) {
                 units += lost_with(*calls[call].call);
+                units += leases_after(world, i, call) ? kMostLease : 0;
             }
         }
         return units;
+    }
+    bool leases_after(const CallOrders::World& world, std::size_t i, std::size_t lost) const {
+        for (std::size_t node = 0; node < world.nodes.size(); ++node) {
+            const auto& calls = orders_.view(world, node).calls;
+            for (std::size_t call = node == i ? lost + 1 : 0; call < calls.size(); ++call) {
+                for (const auto& one : SimulatedRedis::asked_in(*calls[call].call)) {
+                    if (one.acquire.lease > 0) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
     }
     static std::int64_t lost_with(const redis::Call& call) {
         std::int64_t units = 0;
