@@ -76,7 +76,8 @@ class LeaseJudge final : public CallOrders::Judge {
 
   private:
     /// The units that nodes may have lost: with a lost reply those of its requests, and those that
-    /// it returned. A lease that came with them is taken back, unless a node leases units since.
+    /// it returned. A lease that came with them is taken back, unless another call may
+    /// have leased units since.
     /// What a killed node held may be from each of its calls.
     std::int64_t may_lose(const CallOrders::World& world) const {
         std::int64_t units = 0;
@@ -88,15 +89,18 @@ class LeaseJudge final : public CallOrders::Judge {
             }
             for (const std::size_t call : node.lost) {
                 units += lost_with(*calls[call].call);
-                units += leases_after(world, i, call) ? kMostLease : 0;
+                units += leases_besides(world, i, call) ? kMostLease : 0;
             }
         }
         return units;
     }
-    bool leases_after(const CallOrders::World& world, std::size_t i, std::size_t lost) const {
+    bool leases_besides(const CallOrders::World& world, std::size_t i, std::size_t lost) const {
         for (std::size_t node = 0; node < world.nodes.size(); ++node) {
             const auto& calls = orders_.view(world, node).calls;
-            for (std::size_t call = node == i ? lost + 1 : 0; call < calls.size(); ++call) {
+            for (std::size_t call = 0; call < calls.size(); ++call) {
+                if (node == i && call == lost) {
+                    continue;
+                }
                 for (const auto& one : SimulatedRedis::asked_in(*calls[call].call)) {
                     if (one.acquire.lease > 0) {
                         return true;
