@@ -177,8 +177,7 @@ class CallOrders : public OrderedEvents {
         }
         for (std::size_t worker = 0; bound_.breaks && worker < setup(i).workers; ++worker) {
             for (std::size_t call = 0; call < node.calls.size(); ++call) {
-                const auto& one = seen.calls[call];
-                if (one.is_awaited && !one.is_late && one.connection % setup(i).workers == worker) {
+                if (is_under_way(world, i, call, worker)) {
                     events.push_back({Event::Kind::kBreak, i, worker});
                     break;
                 }
@@ -195,7 +194,6 @@ class CallOrders : public OrderedEvents {
         for (const auto& node : world.nodes) {
             add(node.state);
             add(node.is_killed ? 1 : 2 + node.killed_workers);
-            add(node.has_lost ? 1 : 0);
             add(static_cast<std::uint64_t>(node.executed));
             for (const auto& call : node.calls) {
                 add(static_cast<std::uint64_t>(call.progress) * 1'000'003 + call.reply);

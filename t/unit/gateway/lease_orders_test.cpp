@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -18,6 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::int64_t kLimit = 24;
+/// See Acquire::lease.
+constexpr std::int64_t kMostLease = kLimit / 8;
 
 /// A node with requests of these costs.
 class LeaseNode : public OrderedNodeSetup {
@@ -72,22 +75,47 @@ class LeaseJudge final : public CallOrders::Judge {
     }
 
   private:
-    /// The units that nodes may have lost: with a lost reply a lease, and those of its requests,
-    /// which got no answer; what a killed node held may be from each of its calls.
+    /// The units that nodes may have lost: with a lost reply those of its requests, and those that
+    /// it returned. A lease that came with them is taken back, unless another call may
+    /// have leased units since.
+    /// What a killed node held may be from each of its calls.
     std::int64_t may_lose(const CallOrders::World& world) const {
-        constexpr std::int64_t kMostLease = kLimit / 8;
         std::int64_t units = 0;
         for (std::size_t i = 0; i < world.nodes.size(); ++i) {
-            const NodeView& seen = orders_.view(world, i);
-            if (!world.nodes[i].has_lost) {
-                continue;
+            const auto& node = world.nodes[i];
+            const auto& calls = orders_.view(world, i).calls;
+            for (std::size_t call = 0; node.is_killed && call < calls.size(); ++call) {
+                units += lost_with(*calls[call].call) + kMostLease;
             }
-            const std::size_t leases = world.nodes[i].is_killed ? seen.calls.size() : 1;
-            units += kMostLease * static_cast<std::int64_t>(leases);
-            for (std::size_t request = 0; request < seen.requests.size(); ++request) {
-                const bool may =
-                    seen.shown[request] == 0 && seen.requests[request] != NodeView::Request::kNone;
-                units += may ? orders_.setup(i).requests[request].cost : 0;
+            for (const std::size_t call : node.lost) {
+                units += lost_with(*calls[call].call);
+                units += leases_besides(world, i, call) ? kMostLease : 0;
+            }
+        }
+        return units;
+    }
+    bool leases_besides(const CallOrders::World& world, std::size_t i, std::size_t lost) const {
+        for (std::size_t node = 0; node < world.nodes.size(); ++node) {
+            const auto& calls = orders_.view(world, node).calls;
+            for (std::size_t call = 0; call < calls.size(); ++call) {
+                if (node == i && call == lost) {
+                    continue;
+                }
+                for (const auto& one : SimulatedRedis::asked_in(*calls[call].call)) {
+                    if (one.acquire.lease > 0) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
+    }
+    static std::int64_t lost_with(const redis::Call& call) {
+        std::int64_t units = 0;
+        for (const auto& one : SimulatedRedis::asked_in(call)) {
+            units += one.acquire.count * one.acquire.demand.cost;
+            for (const auto& adjustment : one.acquire.adjustments) {
+                units -= std::min<std::int64_t>(adjustment.units, 0);
             }
         }
         return units;

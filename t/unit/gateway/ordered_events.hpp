@@ -64,7 +64,7 @@ class OrderedEvents {
             std::vector<Call> calls{};
             std::vector<std::string> messages{};  ///< that have not arrived
             bool is_killed = false;
-            bool has_lost = false;  ///< replies, or what it had
+            std::vector<std::size_t> lost{};  ///< calls whose replies will not come
             std::size_t killed_workers = 0;
             std::int64_t executed = 0;      ///< its calls since time has passed
             std::set<std::size_t> stale{};  ///< the requests that ran when the node stalled
@@ -122,6 +122,13 @@ class OrderedEvents {
             states += node.states();
         }
         return states;
+    }
+
+    /// Whether a worker waits for the reply to this call.
+    bool is_under_way(const World& world, std::size_t i, std::size_t call,
+                      std::size_t worker) const {
+        const auto& one = view(world, i).calls[call];
+        return one.is_awaited && !one.is_late && one.connection % setup(i).workers == worker;
     }
 
     /// What may happen to the calls of a node. Those of a connection are executed and answered in
@@ -190,20 +197,26 @@ class OrderedEvents {
                 break;
             }
             case Event::Kind::kBreak:
-                note_fault(world, event.node);
+                ++world.faults;
+                for (std::size_t call = 0; call < node.calls.size(); ++call) {
+                    if (is_under_way(world, event.node, call, event.number)) {
+                        node.lost.push_back(call);
+                    }
+                }
                 tell(world, event.node, {NodeEvent::Kind::kBreak, number});
                 break;
             case Event::Kind::kLose:
-                note_fault(world, event.node);
+                ++world.faults;
+                node.lost.push_back(event.number);
                 tell(world, event.node, {NodeEvent::Kind::kLose, number});
                 break;
             case Event::Kind::kKill:
-                note_fault(world, event.node);
+                ++world.faults;
                 node.is_killed = true;
                 node.messages.clear();
                 break;
             case Event::Kind::kKillWorker:
-                note_fault(world, event.node);
+                ++world.faults;
                 ++node.killed_workers;
                 tell(world, event.node, {NodeEvent::Kind::kKillWorker, number});
                 break;
@@ -330,11 +343,6 @@ class OrderedEvents {
         }
         quiet(world, world.now + kStall, i, false);
         tell(world, i, {NodeEvent::Kind::kStall, world.now.count()});
-    }
-
-    static void note_fault(World& world, std::size_t i) {
-        ++world.faults;
-        world.nodes[i].has_lost = true;
     }
 
     void tell(World& world, std::size_t i, const NodeEvent& event) {

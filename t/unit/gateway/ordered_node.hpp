@@ -36,6 +36,15 @@ class OrderedNode {
         run_posted();
     }
 
+    /// The node dies: it sends nothing more, and no callback follows.
+    ~OrderedNode() {
+        is_ending_ = true;
+        requests_.clear();
+        calls_.clear();
+    }
+    OrderedNode(const OrderedNode&) = delete;
+    OrderedNode& operator=(const OrderedNode&) = delete;
+
     /// `values` are those of the reply, if it is one.
     void apply(const NodeEvent& event, redis::ReplyValues values) {
         has_acted_ = false;
@@ -249,6 +258,9 @@ class OrderedNode {
 
     /// A reply to a call of a script that is not ordered arrives at the end of the turn.
     void send(std::size_t worker, redis::Call call, std::unique_ptr<redis::ReplyHandler> handler) {
+        if (is_ending_) {
+            return;
+        }
         if (std::ranges::find(setup_.ordered, call.script) == setup_.ordered.end()) {
             const auto shared =
                 std::make_shared<std::unique_ptr<redis::ReplyHandler>>(std::move(handler));
@@ -346,9 +358,10 @@ class OrderedNode {
     std::vector<std::size_t> told_;
     std::vector<std::int64_t> shown_;
     bool has_acted_ = false;
+    bool is_ending_ = false;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<Request>> requests_;
-    std::deque<Call> calls_;  ///< destroyed before the engines
+    std::deque<Call> calls_;
 };
 
 }  // namespace tollgate::gateway

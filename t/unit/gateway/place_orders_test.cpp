@@ -238,7 +238,7 @@ TEST_F(PlaceOrders, OfTwoWorkersOfANodeOneOfWhichIsKilled) {
     PlaceNode a(1, 2, 1);
     a.workers = 2;
     a.requests.back().worker = 1;
-    const PlaceNode b(2, 1, 1);
+    const PlaceNode b(2, kIsSlow ? 0 : 1, 1);
     expect_all_are_right(search(a, b, {.faults = 1, .kills = true}));
 }
 
