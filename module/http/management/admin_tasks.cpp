@@ -36,7 +36,8 @@ AdminTasks::AdminTasks(ngx_log_t* log)
       lanes_{{{Queue(room_of(management::Lane::kLists)), turns_of_lists_},
               {Queue(room_of(management::Lane::kReads)), turns_},
               {Queue(room_of(management::Lane::kChanges)), turns_},
-              {Queue(room_of(management::Lane::kEndings)), turns_}}} {}
+              {Queue(room_of(management::Lane::kEndings)), turns_},
+              {Queue(room_of(management::Lane::kBatches)), turns_}}} {}
 
 AdminTasks::~AdminTasks() = default;
 

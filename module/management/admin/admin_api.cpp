@@ -121,6 +121,7 @@ QueueRoom room_of(Lane lane) {
         case Lane::kLists:
             return {.places = 12, .waiting = kWaiting};
         case Lane::kChanges:
+        case Lane::kBatches:
             return {.places = 16, .waiting = kWaiting};
         case Lane::kReads:
         case Lane::kEndings:

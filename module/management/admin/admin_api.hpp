@@ -31,8 +31,9 @@ enum class Lane : std::uint8_t {
     kReads,    ///< reads of one id, and what needs no Redis
     kChanges,  ///< all changes but the following
     kEndings,  ///< revocations, and changes of a state
+    kBatches,  ///< batches: each has its place for all of its operations
 };
-inline constexpr std::size_t kLanes = 4;
+inline constexpr std::size_t kLanes = 5;
 
 /// The lane of a request.
 Lane lane_of(const AdminRequest& request);

@@ -97,7 +97,7 @@ TEST(LaneTest, EndingsAndReadsOfOneIdDoNotWaitForOthers) {
     EXPECT_EQ(lane("PATCH", "keys/a", R"({"name":"state"})"), Lane::kChanges);
     EXPECT_EQ(lane("PATCH", "keys/a", R"({"state":"disabled")"), Lane::kChanges) << "not valid";
     EXPECT_EQ(lane("PATCH", "groups/a", R"({"state":"disabled"})"), Lane::kChanges);
-    EXPECT_EQ(lane("POST", "keys:batch"), Lane::kChanges);
+    EXPECT_EQ(lane("POST", "keys:batch"), Lane::kBatches);
     EXPECT_EQ(lane("DELETE", "keys/a/usage"), Lane::kChanges);
     EXPECT_EQ(lane("GET", "keys/a"), Lane::kReads);
     EXPECT_EQ(lane("POST", "keys/lookup"), Lane::kReads);
