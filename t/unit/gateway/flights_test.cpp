@@ -228,7 +228,7 @@ TEST_F(FlightsTest, OfAnotherWorkerMakeRoomForAnId) {
     Worker& two = start();
     int ids = 0;
     const auto next = [&] {
-        const std::string token = "m" + std::to_string(++ids);
+        std::string token = "m" + std::to_string(++ids);
         add_key(token);
         return token;
     };
