@@ -29,9 +29,9 @@ sub counter { my ($id, $value, $table) = @_; return "t:quota:{$id}:" . ($table /
 sub counted { my ($gateway, @counter) = @_; return counted_in($gateway->redis, counter(@counter)) }
 
 subtest 'each value of each id has a counter' => sub {
-    my $gateway = start(http => 'tollgate_plans minutes redis=main by=$arg_user { plan free 5r/m 100r/d; }', users => 'plan free 5r/d; default free;',
+    my $gateway = start(http => 'tollgate_plans months redis=main by=$arg_user { plan free 5r/d 100r/month; }', users => 'plan free 5r/d; default free;',
         server => "location /ietf/ { tollgate users; tollgate_headers ietf; $upstream }
-                   location /minutes/ { tollgate minutes; $upstream }
+                   location /months/ { tollgate months; $upstream }
                    location /methods/ { tollgate users; set \$arg_user \$request_method; $upstream }");
     is(granted($gateway, 7, '/users/?user=alice', 'k1'), 5, 'a value has the limit of the plan');
     is(granted($gateway, 7, '/users/?user=bob', 'k1'), 5, '… and another value has its own');
@@ -50,10 +50,10 @@ subtest 'each value of each id has a counter' => sub {
     is(granted($gateway, 7, "/users/?user=$long", 'k1'), 5, 'a long value');
     is(counted($gateway, 'k1', $long), 5, '… has a counter of the same kind');
     is(granted($gateway, 7, "/users/?user=${long}2", 'k1'), 5, '… of its own');
-    is(granted($gateway, 7, '/minutes/?user=alice', 'k1'), 5, 'another table counts the values separately');
+    is(granted($gateway, 7, '/months/?user=alice', 'k1'), 5, 'another table counts the values separately');
     is(granted($gateway, 3, '/users/', 'k1'), 3, 'a request without a value');
     is($gateway->get('/users/?user=', 'k1')->header('X-RateLimit-Limit'), undef, '… has no quota in this table');
-    is_deeply([grep { !/:users:|:minutes:/ } @{ $gateway->redis->cmd('KEYS', 't:quota:*') }], [], '… and is not counted');
+    is_deeply([grep { !/:users:|:months:/ } @{ $gateway->redis->cmd('KEYS', 't:quota:*') }], [], '… and is not counted');
     $gateway->nginx->stop;
 };
 
