@@ -1,5 +1,6 @@
 #include "module/gateway/engine_context.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "module/key/digest.hpp"
@@ -10,6 +11,14 @@ namespace tollgate::gateway {
 
 redis::Slot EngineContext::slot_of(const KeyDigest& key) const {
     return settings_.is_cluster ? redis::key_slot(settings_.keys.key(hex(key))) : redis::Slot{0};
+}
+
+const PlanTable* EngineContext::table_of(std::uint32_t redis, std::uint32_t table) const {
+    const bool is_own = redis == settings_.name_hash;
+    const auto served = std::ranges::find_if(tables_, [&](const ServedTable& one) {
+        return is_own && one.redis == redis && one.id == table;
+    });
+    return served == tables_.end() ? nullptr : served->table;
 }
 
 ClockBounds EngineContext::clock_bounds(redis::Slot slot, ExactSteadyTime now) const {

@@ -35,6 +35,9 @@ class EngineContext : private Pinned {
     const RedisSettings& settings() const { return settings_; }
     /// The plan tables of all Redis.
     std::span<const ServedTable> tables() const { return tables_; }
+    /// A plan table of this Redis, by the name_hash of both; nullptr if the configuration of this
+    /// worker lacks it. Another Redis may have a table of the same name.
+    const PlanTable* table_of(std::uint32_t redis, std::uint32_t table) const;
     Zone& zone() const { return zone_; }
     RedisStatistics& statistics() const { return statistics_; }
     /// What the node knows of its way to Redis. A NodeCall uses it for calls.

@@ -124,14 +124,9 @@ bool Flights::may_call(std::string_view id) const {
            context_.transport().is_reachable(context_.slot_of(id));
 }
 
-/// The table of a key of this Redis; nullptr if the configuration of this worker lacks it.
+/// See EngineContext::table_of.
 const PlanTable* Flights::table_of(const FlightKey& key) const {
-    const auto tables = context_.tables();
-    const auto found = std::ranges::find_if(tables, [&](const ServedTable& served) {
-        return served.redis == key.redis && served.id == key.table;
-    });
-    const bool is_own = found != tables.end() && key.redis == context_.settings().name_hash;
-    return is_own ? found->table : nullptr;
+    return context_.table_of(key.redis, key.table);
 }
 
 /// If Redis cannot be asked, it has no places for others either, and forgets these soon. The places

@@ -152,7 +152,7 @@ QuotaCache::Look Settlement::look(const QuotaCache::HeldSummary& held, Which whi
     if (!is_ours(held.redis)) {
         return {false, held.due_at()};
     }
-    const PlanTable* const table = table_of(held.redis, held.table);
+    const PlanTable* const table = context_.table_of(held.redis, held.table);
     if (table == nullptr) {
         return {true, now};
     }
@@ -266,7 +266,7 @@ bool Settlement::settle(Which which) {
         found.clear();
         is_complete = visit_stripe(found, visited, which, std::chrono::floor<SteadyTime>(now));
         for (const QuotaCache::Held& held : found) {
-            const PlanTable* const table = table_of(held.redis, held.table);
+            const PlanTable* const table = context_.table_of(held.redis, held.table);
             if (table == nullptr) {
                 drop_if_left(held);
             } else if (const auto one = due(held, *table, which, now)) {
@@ -331,7 +331,7 @@ void Settlement::settle(const Due& due, Which which) {
 /// have limits only if parts of these are noticed.
 std::shared_ptr<const Quotas> Settlement::quotas_of(const Due& due) {
     const QuotaCache::Held& held = due.held;
-    const PlanTable* const table = table_of(held.redis, held.table);
+    const PlanTable* const table = context_.table_of(held.redis, held.table);
     if (!table->notify.empty() && !due.owner.id.empty()) {
         Zone& zone = context_.zone();
         const KeyRecord record = LockedStripe(zone, zone.stripe_of_key(held.api_key))
@@ -358,17 +358,6 @@ std::shared_ptr<const Quotas> Settlement::quotas_of(const Due& due) {
     take_from(*table, quota);
     quota.policies.resize(quota.rates.size());
     return quotas_.emplace_back(std::make_shared<const Quotas>(Quotas{std::move(quota)}));
-}
-
-/// nullptr if the configuration has no such table any more.
-const PlanTable* Settlement::table_of(std::uint32_t redis, std::uint32_t table) const {
-    const auto tables = context_.tables();
-    // Another Redis, which the configuration no longer has, may have had a table of this name.
-    const bool is_own = redis == context_.settings().name_hash;
-    const auto served = std::ranges::find_if(tables, [&](const ServedTable& one) {
-        return is_own && one.redis == redis && one.id == table;
-    });
-    return served == tables.end() ? nullptr : served->table;
 }
 
 /// Whether no other worker serves this table of the engine's Redis.

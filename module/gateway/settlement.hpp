@@ -90,7 +90,6 @@ class Settlement : private Pinned {
     void drop(const QuotaCache::Held& held);
     bool may_be_used(const QuotaCache::Held& held) const;
     std::shared_ptr<const Quotas> quotas_of(const Due& due);
-    const PlanTable* table_of(std::uint32_t redis, std::uint32_t table) const;
 
     EngineContext& context_;
     AcquireBatcher& acquires_;
