@@ -57,12 +57,8 @@ class LeaseJudge final : public CallOrders::Judge {
     }
 
     std::string end(const CallOrders::World& world) const override {
-        for (std::size_t i = 0; i < world.nodes.size(); ++i) {
-            const NodeView& seen = orders_.view(world, i);
-            if (!world.nodes[i].is_killed && seen.holds) {
-                return "a node still holds " + std::to_string(seen.leased) +
-                       " leased units, owes " + std::to_string(seen.owed);
-            }
+        if (std::string held = held_at_end(orders_, world); !held.empty()) {
+            return held;
         }
         for (const auto& [name, hash] : orders_.data(world)) {
             if (hash.ends < 0) {
@@ -85,10 +81,10 @@ class LeaseJudge final : public CallOrders::Judge {
             const auto& node = world.nodes[i];
             const auto& calls = orders_.view(world, i).calls;
             for (std::size_t call = 0; node.is_killed && call < calls.size(); ++call) {
-                units += lost_with(*calls[call].call) + kMostLease;
+                units += units_lost_with(*calls[call].call) + kMostLease;
             }
             for (const std::size_t call : node.lost) {
-                units += lost_with(*calls[call].call);
+                units += units_lost_with(*calls[call].call);
                 units += leases_besides(world, i, call) ? kMostLease : 0;
             }
         }
@@ -109,16 +105,6 @@ class LeaseJudge final : public CallOrders::Judge {
             }
         }
         return false;
-    }
-    static std::int64_t lost_with(const redis::Call& call) {
-        std::int64_t units = 0;
-        for (const auto& one : SimulatedRedis::asked_in(call)) {
-            units += one.acquire.count * one.acquire.demand.cost;
-            for (const auto& adjustment : one.acquire.adjustments) {
-                units -= std::min<std::int64_t>(adjustment.units, 0);
-            }
-        }
-        return units;
     }
     std::int64_t granted(const CallOrders::World& world) const {
         std::int64_t units = 0;

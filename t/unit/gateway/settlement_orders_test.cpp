@@ -102,12 +102,8 @@ class SettlementJudge final : public CallOrders::Judge {
     }
 
     std::string end(const CallOrders::World& world) const override {
-        for (std::size_t i = 0; i < world.nodes.size(); ++i) {
-            const NodeView& seen = orders_.view(world, i);
-            if (!world.nodes[i].is_killed && seen.holds) {
-                return "a node still holds " + std::to_string(seen.leased) +
-                       " leased units, owes " + std::to_string(seen.owed);
-            }
+        if (std::string held = held_at_end(orders_, world); !held.empty()) {
+            return held;
         }
         for (const std::int64_t period : {kHour, kTwoHours}) {
             const Bounds expected = used(world, period);
@@ -143,23 +139,11 @@ class SettlementJudge final : public CallOrders::Judge {
             for (std::size_t call = 0; call < seen.calls.size(); ++call) {
                 const bool is_lost = std::ranges::find(node.lost, call) != node.lost.end() ||
                                      (node.is_killed && seen.calls[call].is_awaited);
-                bounds.most += is_lost ? lost_with(*seen.calls[call].call) : 0;
+                bounds.most += is_lost ? units_lost_with(*seen.calls[call].call) : 0;
             }
             bounds.most += node.is_killed ? seen.leased : 0;
         }
         return bounds;
-    }
-    static std::int64_t lost_with(const redis::Call& call) {
-        std::int64_t units = 0;
-        if (call.script == &redis::acquire_script()) {
-            for (const auto& one : SimulatedRedis::asked_in(call)) {
-                units += one.acquire.count * one.acquire.demand.cost;
-                for (const auto& adjustment : one.acquire.adjustments) {
-                    units -= std::min<std::int64_t>(adjustment.units, 0);
-                }
-            }
-        }
-        return units;
     }
     std::int64_t counted(const CallOrders::World& world, std::int64_t period) const {
         const auto& data = orders_.data(world);
