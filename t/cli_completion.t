@@ -128,14 +128,13 @@ sub zsh_offers {
         zpty shell zsh -f -i
         zpty -w shell "PS1=; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -D -u; source $1; stty -echo columns 200 rows 100"
         zpty -w shell "zstyle ':completion:*' list-separator '::'; setopt auto_list list_rows_first; LISTMAX=1000"
+        zpty -w shell "offer() { zle expand-or-complete; zle -R; print -n '<comp''lete>' }; zle -N offer; bindkey '^I' offer"
         zpty -w shell "echo rea''dy"
         local seen
         while zpty -r shell line; do [[ $line == *ready* ]] && break; done
         zpty -w -n shell "$2"$'\t\t'
-        local text= line deadline=$((SECONDS + 30)) quiet=0
-        while (( SECONDS < deadline && quiet < 40 )); do
-            if zpty -rt shell line; then text+=$line; quiet=0; else [[ -n $text ]] && (( quiet++ )); sleep 0.02; fi
-        done
+        local text
+        zpty -r shell text '*<complete>*<complete>*'
         print -r -- $text
         zpty -d shell
 END
