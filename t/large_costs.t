@@ -67,8 +67,10 @@ for my $used (2**31 - 1, 2**31, 10**10, 10**12) {
     push @cases, map { [new_id('all'), "cost $_, $used used", "/settle?cost=$_&used=$used", 60] } 0, 1, 10**12;
 }
 push @cases, [new_id('much'), 'a limit that is exceeded', '/settle?cost=1&used=' . 10**10, 5];
+push @cases, [new_id('all'), 'more used than may be said', '/settle?cost=1&used=' . 9 x 20, 5];
 load($_->[0], $_->[2], $_->[3]) for @cases;
 is_exact($_->[0], $_->[1]) for @cases;
+is(day($cases[-1][0]), 5 * 10**12, 'a larger number counts as 10^12');
 
 subtest 'an outage' => sub {
     my %cost = map { new_id('all') => $_ } 1, 2**31, 10**10, 10**12;

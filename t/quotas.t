@@ -72,12 +72,17 @@ subtest 'tollgate_cost' => sub {
     is(left($gateway->get('/quota/', $key)), '200 10', '0 costs nothing');
     is($redis->cmd('EXISTS', "t:quota:{$id}:api"), 0, '... and neither writes to Redis');
     my $left = 10;
-    for my $cost ('', 'x', '-1', '1.5', '1e1', '0x2', '+2', ' 2', '99999999999999999999') {
+    for my $cost ('', 'x', '-1', '1.5', '1e1', '0x2', '+2', ' 2', '-99999999999999999999') {
         (my $text = $cost) =~ s/ /%20/;
         $left--;
         is(left($gateway->get("/cost/?cost=$text", $key)), "200 $left", "invalid '$cost': 1");
     }
     is(scalar(() = $gateway->nginx->error_log =~ /\[error\] .*invalid tollgate_cost ".*", 1 is taken/g), 9, '... with a log line each');
+    for my $cost ('1000000000001', '9223372036854775808', '99999999999999999999') {
+        my $response = $gateway->get("/cost/?cost=$cost", $key);
+        is(left($response), "429 $left", "'$cost' is more than any limit: refused");
+        like($response->body, qr/"cost_exceeds_limit"/, '... at any time');
+    }
     $gateway->get('/decoded/%0A%0Dforged', $key);
     unlike($gateway->nginx->error_log, qr/^\r?forged/m, '... and decoded client input adds no line to the log');
     like($gateway->nginx->error_log, qr/invalid tollgate_cost "\?"/, '... which shows "?" instead');

@@ -24,6 +24,16 @@ std::optional<std::int64_t> parse_cost(std::string_view text) {
     return parse_whole_number(text, 0, kMostRequests);
 }
 
+/// The cost of a request, which a client may choose. A number above kMostRequests is more than any
+/// limit, so the request is refused: with any other cost, a larger number would be cheaper.
+std::optional<std::int64_t> parse_requested_cost(std::string_view text) {
+    constexpr std::string_view kDigits = "0123456789";
+    const auto number = parse_cost(text);
+    const bool is_number =
+        !text.empty() && text.find_first_not_of(kDigits) == std::string_view::npos;
+    return number || !is_number ? number : kMostRequests + 1;
+}
+
 const std::string kNoScopes;
 
 constexpr const char* kConflict = "conflicts with another content handler";
@@ -103,7 +113,7 @@ std::int64_t LocationConf::cost_of(ngx_http_request_t* r) const {
         return 1;
     }
     const auto text = evaluate(r, &cost->before).value_or("");
-    const auto number = parse_cost(text);
+    const auto number = parse_requested_cost(text);
     if (!number) {
         log_invalid_cost(r, text, "1 is taken");
     }
@@ -112,11 +122,11 @@ std::int64_t LocationConf::cost_of(ngx_http_request_t* r) const {
 
 std::optional<std::int64_t> LocationConf::used_by(ngx_http_request_t* r) const {
     const auto text = evaluate(r, cost->settle).value_or("");
-    const auto number = parse_cost(text);
+    const auto number = parse_requested_cost(text);
     if (!number && !text.empty()) {
         log_invalid_cost(r, text, "the reservation stands");
     }
-    return number;
+    return number ? std::optional(std::min(*number, kMostRequests)) : std::nullopt;
 }
 
 void* create_location_conf(ngx_conf_t* cf) noexcept {
