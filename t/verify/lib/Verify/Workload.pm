@@ -24,7 +24,7 @@ use Verify::Random;
 
 # More keys than the largest of the small zones has places for, and of each kind of quota more than it has places for that
 # kind. The nth of them is used by the client with the number n modulo 8.
-my $crowd = 1000;
+my $crowd = 3000;
 my @crowd = (
     ({ locations => ['a'] }) x 3,
     ({ locations => ['f'], holds => [0, 0.05] }) x 2,
@@ -196,7 +196,7 @@ sub lanes {
         elsif ($role eq 'ample') { push @lanes, map { { %lane, locations => ['m'], gap => 0.1, holds => [0.2, 0.8], costs => [40], uses => [0, 5, 10, ''], leaves => 0.1 } } 1 .. 4 }
         elsif ($role eq 'pour')  { push @lanes, map { { %lane, locations => [$self->{ids}{$id}{loc}, 'k'], gap => 0.15, costs => [1, 1, 1, 0, 5], burst => 8 } } 1 .. 3 }
         elsif ($role eq 'value') { push @lanes, map { { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.12, costs => [1, 1, 1, 0, 3], values => ['', qw(u1 u1 u1 u2 u2), "u$_"] } } 3 .. 5 }
-        elsif ($role eq 'vast')  { push @lanes, map { { %lane, locations => ['y'], gap => 0.12, costs => [1, 1, 1, 1000, 2**31 - 1, 2**33, 2**36] } } 1 .. 2 }
+        elsif ($role eq 'vast')  { push @lanes, map { { %lane, locations => ['y'], gap => 0.12, costs => [1, 1, 1, 1000, 2**31 - 1, 2**33, 2**36, 2**38, 2**40] } } 1 .. 2 }
         elsif ($role eq 'member') { push @lanes, map { { %lane, locations => [qw(g h t)], gap => 0.18, costs => $costs } } 1 .. 2 }
         elsif ($role eq 'busy')  { push @lanes, map { { %lane, locations => [qw(h h g)], gap => 0.04, stays => 2 } } 1 .. 2 }
         elsif ($role eq 'pool')  { push @lanes, map { { %lane, locations => ['p'], gap => 0.08, holds => [0, 0.1], costs => [3, 10], uses => [0, 2, 3, 12, ''] } } 1 .. 4 }

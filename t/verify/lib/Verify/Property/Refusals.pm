@@ -256,7 +256,7 @@ sub _check_processes {
         # The first sample is from before any traffic.
         my (undef, $first, @later) = @{ $of{$name} };
         next unless @later;
-        my %allowed = (fds => 64, rss => 16384, memory => 48 << 20);
+        my %allowed = (fds => 48, rss => 4096, memory => 16 << 20);
         for my $what (grep { defined $first->{$_} } sort keys %allowed) {
             my $last = $later[-1]{$what};
             push @violations, "$name: $what has grown from $first->{$what} to $last" if $last > $first->{$what} + $allowed{$what};
