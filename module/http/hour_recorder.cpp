@@ -8,7 +8,7 @@
 namespace tollgate::http {
 
 HourRecorder::HourRecorder(const MainConf& conf, SharedMemory& memory,
-                           const gateway::Environment& environment)
+                           const Environment& environment)
     : conf_(conf),
       memory_(memory),
       clock_(environment.clock),
@@ -18,7 +18,7 @@ HourRecorder::HourRecorder(const MainConf& conf, SharedMemory& memory,
 }
 
 void HourRecorder::run() noexcept {
-    gateway::attempt(log_, [&] { record(); });
+    attempt(log_, [&] { record(); });
     timer_->start(HourSamples::until_next(now()));
 }
 
@@ -28,12 +28,12 @@ void HourRecorder::record() {
     }
     // Reading the counters takes other locks.
     const HourSample sample = sample_of(node_status(conf_, memory_));
-    const gateway::LockedNode node(memory_.zone());
+    const LockedNode node(memory_.zone());
     memory_.hour().record(now(), sample);
 }
 
 bool HourRecorder::is_due() const {
-    const gateway::LockedNode node(memory_.zone());
+    const LockedNode node(memory_.zone());
     return memory_.hour().is_due(now());
 }
 

@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "module/gateway/environment.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/shared_memory.hpp"
+#include "module/process/environment.hpp"
 
 namespace tollgate::http {
 
@@ -13,8 +13,7 @@ namespace tollgate::http {
 class HourRecorder {
   public:
     /// Starts. The arguments must outlive it.
-    HourRecorder(const MainConf& conf, SharedMemory& memory,
-                 const gateway::Environment& environment);
+    HourRecorder(const MainConf& conf, SharedMemory& memory, const Environment& environment);
 
   private:
     void run() noexcept;
@@ -24,9 +23,9 @@ class HourRecorder {
 
     const MainConf& conf_;
     SharedMemory& memory_;
-    const gateway::Clock& clock_;
-    gateway::Log& log_;
-    std::unique_ptr<gateway::Timer> timer_;
+    const Clock& clock_;
+    Log& log_;
+    std::unique_ptr<Timer> timer_;
 };
 
 }  // namespace tollgate::http

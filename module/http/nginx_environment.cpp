@@ -11,7 +11,7 @@ namespace tollgate::http {
 
 namespace {
 
-class NginxTimer final : public gateway::Timer {
+class NginxTimer final : public Timer {
   public:
     NginxTimer(std::function<void()> handler, ngx_log_t* log)
         : handler_(std::move(handler)),
@@ -31,13 +31,13 @@ class NginxTimer final : public gateway::Timer {
     redis::Event event_;
 };
 
-ngx_uint_t nginx_level(gateway::LogLevel level) {
+ngx_uint_t nginx_level(LogLevel level) {
     switch (level) {
-        case gateway::LogLevel::kCritical:
+        case LogLevel::kCritical:
             return NGX_LOG_CRIT;
-        case gateway::LogLevel::kError:
+        case LogLevel::kError:
             return NGX_LOG_ERR;
-        case gateway::LogLevel::kWarning:
+        case LogLevel::kWarning:
             return NGX_LOG_WARN;
     }
     return NGX_LOG_ERR;
@@ -45,7 +45,7 @@ ngx_uint_t nginx_level(gateway::LogLevel level) {
 
 }  // namespace
 
-void NginxLog::write(gateway::LogLevel level, std::string_view text) noexcept {
+void NginxLog::write(LogLevel level, std::string_view text) noexcept {
     ngx_str_t line = borrow(text);
     ngx_log_error(nginx_level(level), log_, 0, "tollgate: %V", &line);
 }
@@ -75,7 +75,7 @@ ShutdownNotice::~ShutdownNotice() {
     connection_->fd = static_cast<ngx_socket_t>(-1);
 }
 
-std::unique_ptr<gateway::Timer> NginxEventLoop::make_timer(std::function<void()> handler) {
+std::unique_ptr<Timer> NginxEventLoop::make_timer(std::function<void()> handler) {
     return std::make_unique<NginxTimer>(std::move(handler), log_);
 }
 

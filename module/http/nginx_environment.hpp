@@ -3,8 +3,8 @@
 #include <chrono>
 #include <functional>
 
-#include "module/gateway/environment.hpp"
 #include "module/http/nginx.hpp"
+#include "module/process/environment.hpp"
 
 // The process that the engine runs in: an nginx worker.
 namespace tollgate::http {
@@ -16,7 +16,7 @@ inline Instant node_time() {
 }
 
 /// The clocks of the system and of nginx.
-class NginxClock final : public gateway::Clock {
+class NginxClock final : public Clock {
   public:
     /// Reads the clock now. nginx updates its own steady clock (ngx_current_msec) only once per
     /// turn.
@@ -28,10 +28,10 @@ class NginxClock final : public gateway::Clock {
 };
 
 /// Writes to a log of nginx, which must outlive it.
-class NginxLog final : public gateway::Log {
+class NginxLog final : public Log {
   public:
     explicit NginxLog(ngx_log_t* log) : log_(log) {}
-    void write(gateway::LogLevel level, std::string_view text) noexcept override;
+    void write(LogLevel level, std::string_view text) noexcept override;
 
   private:
     ngx_log_t* log_;
@@ -52,18 +52,18 @@ class ShutdownNotice {
 };
 
 /// Timers in nginx's event loop.
-class NginxEventLoop final : public gateway::EventLoop {
+class NginxEventLoop final : public EventLoop {
   public:
     /// The log is for nginx's debug messages.
     explicit NginxEventLoop(ngx_log_t* log) : log_(log) {}
-    std::unique_ptr<gateway::Timer> make_timer(std::function<void()> handler) override;
+    std::unique_ptr<Timer> make_timer(std::function<void()> handler) override;
 
   private:
     ngx_log_t* log_;
 };
 
 /// The worker process of nginx that this code runs in.
-class NginxWorker final : public gateway::WorkerProcess {
+class NginxWorker final : public WorkerProcess {
   public:
     std::size_t number() const noexcept override { return ngx_worker; }
     std::uint32_t process() const noexcept override { return static_cast<std::uint32_t>(ngx_pid); }

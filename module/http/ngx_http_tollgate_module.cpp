@@ -9,10 +9,10 @@
 #include "module/http/endpoints/content_handler.hpp"
 #include "module/http/http_block.hpp"
 #include "module/http/nginx.hpp"
+#include "module/http/redis/tls_session_zone.hpp"
 #include "module/http/request/handlers.hpp"
 #include "module/http/request/log_redaction.hpp"
 #include "module/http/shared_memory.hpp"
-#include "module/http/tls_session_zone.hpp"
 #include "module/http/worker.hpp"
 
 namespace tollgate::http {

@@ -17,10 +17,10 @@ std::size_t number_of_workers() {
 }
 
 /// The requests of all ids that hold places in this Redis.
-std::uint64_t in_flight(gateway::Zone& zone, std::uint32_t redis) {
+std::uint64_t in_flight(Zone& zone, std::uint32_t redis) {
     std::int64_t requests = 0;
     for (std::size_t i = 0; i < zone.stripes(); ++i) {
-        const gateway::LockedStripe stripe(zone, gateway::StripeNumber{i});
+        const LockedStripe stripe(zone, StripeNumber{i});
         stripe.flights().for_each([&](const Flight& flight) {
             requests += flight.name().key.redis == redis ? flight.requests() : 0;
         });
@@ -29,7 +29,7 @@ std::uint64_t in_flight(gateway::Zone& zone, std::uint32_t redis) {
 }
 
 /// Adds what the configuration says of a Redis.
-void describe(Status::Redis& redis, const RedisConf& conf, gateway::Zone& zone) {
+void describe(Status::Redis& redis, const RedisConf& conf, Zone& zone) {
     redis.is_configured = true;
     redis.on_failure = name_of(conf.settings.on_failure);
     redis.in_flight += in_flight(zone, conf.settings.name_hash);
@@ -38,7 +38,7 @@ void describe(Status::Redis& redis, const RedisConf& conf, gateway::Zone& zone) 
         redis.kind = "cluster";
     } else if (const auto* const group = conf.sentinel.group.get()) {
         redis.kind = "sentinel";
-        const gateway::LockedNode node(zone);
+        const LockedNode node(zone);
         if (const auto master =
                 node.sentinel_master(conf.settings.name_hash).address(group->hash)) {
             redis.master = tollgate::redis::to_text(*master);

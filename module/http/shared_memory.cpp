@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "module/store/named_blocks.hpp"
+#include "module/zone/named_blocks.hpp"
 
 namespace tollgate::http {
 
@@ -34,24 +34,24 @@ constexpr std::size_t kLeastChanges = 2 * sizeof(LatestTimes::Set);
 /// The begin of the zones' names. It contains the number of the layout. nginx keeps a zone of the
 /// same name across a reload, and an upgraded module must not misread the layout of an older one.
 constexpr std::string_view kZoneName =
-    gateway::kMeasuresLock ? std::string_view("tollgate-28-lock") : std::string_view("tollgate-28");
+    kMeasuresLock ? std::string_view("tollgate-28-lock") : std::string_view("tollgate-28");
 
 /// The entries for Redis and for the masters of clusters. Further ones take the place of those that
 /// were not used for long.
 constexpr std::size_t kMostRedis = 128;
 
 /// The workers that count their holds of locks separately.
-constexpr std::size_t kMostHolds = gateway::kMeasuresLock ? 32 : 0;
+constexpr std::size_t kMostHolds = kMeasuresLock ? 32 : 0;
 
 struct alignas(kCacheLine) NodeHeader {
-    gateway::SharedNode node;
-    std::array<gateway::SharedRedis, kMostRedis> redis;
+    SharedNode node;
+    std::array<SharedRedis, kMostRedis> redis;
     HourSamples hour;
     std::array<LockStatistics, kMostHolds> holds;
 };
 
 struct alignas(kCacheLine) StripeHeader {
-    gateway::SharedStripe shared;
+    SharedStripe shared;
     std::size_t size;  ///< of the memory after the header, in bytes
 };
 
@@ -213,7 +213,7 @@ std::array<StoreStatistics, kStores.size()> SharedMemory::stores() {
         all = {all.size + table.size, all.used + table.used, all.evictions + table.evicted};
     };
     for (std::size_t i = 0; i < zone_.stripes(); ++i) {
-        const gateway::LockedStripe stripe(zone_, gateway::StripeNumber{i});
+        const LockedStripe stripe(zone_, StripeNumber{i});
         add(Store::kKeys, stripe.keys().small());
         add(Store::kLongKeys, stripe.keys().large());
         add(Store::kUnknownKeys, stripe.keys().unknown());

@@ -6,13 +6,13 @@
 #include <span>
 #include <string_view>
 
-#include "module/gateway/zone.hpp"
 #include "module/http/http_block.hpp"
 #include "module/http/nginx.hpp"
 #include "module/quota/redis_clock.hpp"
 #include "module/report/statistics.hpp"
-#include "module/store/hour_samples.hpp"
-#include "module/store/statistics_registry.hpp"
+#include "module/zone/hour_samples.hpp"
+#include "module/zone/statistics_registry.hpp"
+#include "module/zone/zone.hpp"
 
 namespace tollgate::http {
 
@@ -30,7 +30,7 @@ char* read_zone_size(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcep
 
 /// The mutex of a zone's slab pool. nginx unlocks it if a worker dies while holding it
 /// (ngx_unlock_mutexes). Therefore each stripe has a zone of its own.
-class SlabMutex final : public gateway::ZoneMutex {
+class SlabMutex final : public ZoneMutex {
   public:
     explicit SlabMutex(ngx_shmtx_t& mutex) : mutex_(mutex) {}
     void lock() noexcept override { ngx_shmtx_lock(&mutex_); }
@@ -44,10 +44,9 @@ class SlabMutex final : public gateway::ZoneMutex {
 /// The memory that the workers share, as this process maps it.
 class SharedMemory {
   public:
-    SharedMemory(ngx_shmtx_t& mutex, gateway::SharedNode& node,
-                 std::span<gateway::SharedRedis> redis, std::span<std::byte> statistics,
-                 std::span<LatestTimes::Set> changes, HourSamples& hour,
-                 std::span<LockStatistics> holds)
+    SharedMemory(ngx_shmtx_t& mutex, SharedNode& node, std::span<SharedRedis> redis,
+                 std::span<std::byte> statistics, std::span<LatestTimes::Set> changes,
+                 HourSamples& hour, std::span<LockStatistics> holds)
         : mutex_(mutex),
           zone_(node, redis, changes, mutex_),
           statistics_(statistics),
@@ -58,11 +57,10 @@ class SharedMemory {
     SharedMemory& operator=(const SharedMemory&) = delete;
 
     /// See Zone::add_stripe.
-    void add_stripe(ngx_shmtx_t& mutex, gateway::SharedStripe& shared,
-                    std::span<std::byte> tables) {
+    void add_stripe(ngx_shmtx_t& mutex, SharedStripe& shared, std::span<std::byte> tables) {
         zone_.add_stripe(shared, tables, mutexes_of_stripes_.emplace_back(mutex));
     }
-    gateway::Zone& zone() { return zone_; }
+    Zone& zone() { return zone_; }
 
     /// A worker of this number has started: counts its holds of locks, if they are measured.
     void start_worker(std::size_t worker) noexcept;
@@ -80,7 +78,7 @@ class SharedMemory {
   private:
     SlabMutex mutex_;
     std::deque<SlabMutex> mutexes_of_stripes_;
-    gateway::Zone zone_;
+    Zone zone_;
     std::span<std::byte> statistics_;
     HourSamples& hour_;
     std::span<LockStatistics> holds_;  ///< by worker; empty if they are not measured

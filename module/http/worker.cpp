@@ -4,8 +4,8 @@
 #include <string>
 #include <type_traits>
 
-#include "module/http/cluster_client.hpp"
-#include "module/http/master_client.hpp"
+#include "module/http/redis/cluster_client.hpp"
+#include "module/http/redis/master_client.hpp"
 #include "module/http/request/log_redaction.hpp"
 #include "module/http/shared_memory.hpp"
 
@@ -28,7 +28,7 @@ std::vector<RequestStatistics*> request_statistics(SharedMemory& memory, const T
     std::vector<RequestStatistics*> found;
     // There may be hundreds of plans: each is found under a lock of its own.
     const auto find = [&](std::string_view plan) {
-        const gateway::LockedNode node(memory.zone());
+        const LockedNode node(memory.zone());
         found.push_back(&memory.statistics().requests(tables, plan, worker));
     };
     for (const Plan& plan : set.tables.front()->plans) {
@@ -38,16 +38,16 @@ std::vector<RequestStatistics*> request_statistics(SharedMemory& memory, const T
     return found;
 }
 
-std::vector<gateway::ServedTable> served_tables(const MainConf& conf) {
-    std::vector<gateway::ServedTable> served;
+std::vector<ServedTable> served_tables(const MainConf& conf) {
+    std::vector<ServedTable> served;
     for (const auto& table : conf.tables) {
         served.emplace_back(&table->table, table->redis->settings.name_hash);
     }
     return served;
 }
 
-std::vector<gateway::RedisName> redis_names(const MainConf& conf) {
-    std::vector<gateway::RedisName> names;
+std::vector<engine::RedisName> redis_names(const MainConf& conf) {
+    std::vector<engine::RedisName> names;
     for (const auto& redis : conf.redis) {
         names.push_back({redis->settings.name_hash, redis->endpoint.name});
     }
@@ -74,10 +74,10 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     const auto now = std::chrono::floor<std::chrono::seconds>(node_time());
     registry.node().started.replace(0, now.time_since_epoch().count());
     memory.start_worker(process_.number());
-    const gateway::Environment environment{clock_, events_, log_, process_};
+    const Environment environment{clock_, events_, log_, process_};
     for (const auto& redis : conf.redis) {
         const RedisCounts counts = [&] {
-            const gateway::LockedNode node(zone_);
+            const LockedNode node(zone_);
             return registry.redis(redis->endpoint.name, place_.number());
         }();
         counts.workers.start_worker(process_.number(), process_.process());
@@ -102,9 +102,9 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
                                              [](const auto& candidate) { return candidate.get(); });
         RedisClient& client = *clients_[static_cast<std::size_t>(redis - conf.redis.begin())];
         set_clients_.push_back(&client);
-        sets_.push_back(std::make_unique<gateway::TableSet>(
-            set.tables, set.ban, client.engine(),
-            request_statistics(memory, set, process_.number())));
+        sets_.push_back(
+            std::make_unique<engine::TableSet>(set.tables, set.ban, client.engine(),
+                                               request_statistics(memory, set, process_.number())));
     }
 }
 

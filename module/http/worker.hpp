@@ -4,14 +4,14 @@
 #include <span>
 #include <vector>
 
-#include "module/gateway/table_set.hpp"
-#include "module/gateway/worker_place.hpp"
+#include "module/engine/table_set.hpp"
+#include "module/engine/worker_place.hpp"
 #include "module/http/hour_recorder.hpp"
 #include "module/http/http_block.hpp"
 #include "module/http/management/admin_tasks.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/nginx_environment.hpp"
-#include "module/http/redis_client.hpp"
+#include "module/http/redis/redis_client.hpp"
 
 namespace tollgate::http {
 
@@ -30,8 +30,8 @@ class Worker {
     /// The worker that runs this request.
     static Worker& of(ngx_http_request_t* r) { return *HttpBlock::of(r).worker; }
 
-    gateway::Zone& zone() const { return zone_; }
-    gateway::TableSet& tables(const TableSetConf& conf) { return *sets_[conf.index]; }
+    Zone& zone() const { return zone_; }
+    engine::TableSet& tables(const TableSetConf& conf) { return *sets_[conf.index]; }
     /// The client of the set's Redis.
     RedisClient& client(const TableSetConf& conf) { return *set_clients_[conf.index]; }
     /// The clients, in the order of MainConf::redis.
@@ -41,18 +41,18 @@ class Worker {
   private:
     void shut_down() noexcept;
 
-    gateway::Zone& zone_;
+    Zone& zone_;
     NginxClock clock_;
     NginxLog log_;
     NginxEventLoop events_;
     NginxWorker process_;
     HourRecorder hour_;
-    std::vector<gateway::ServedTable> served_;
-    gateway::WorkerPlace place_;
+    std::vector<ServedTable> served_;
+    engine::WorkerPlace place_;
     std::vector<std::unique_ptr<RedisClient>> clients_;
-    std::vector<std::unique_ptr<gateway::TableSet>> sets_;  ///< by TableSetConf::index
-    std::vector<RedisClient*> set_clients_;                 ///< by TableSetConf::index
-    AdminTasks admin_tasks_;                                ///< uses the clients
+    std::vector<std::unique_ptr<engine::TableSet>> sets_;  ///< by TableSetConf::index
+    std::vector<RedisClient*> set_clients_;                ///< by TableSetConf::index
+    AdminTasks admin_tasks_;                               ///< uses the clients
     ShutdownNotice shutdown_;
 };
 

@@ -14,7 +14,7 @@
 #include "module/management/operation_error.hpp"
 #include "module/management/task.hpp"
 #include "module/management/transaction.hpp"
-#include "module/quota/window.hpp"
+#include "module/plan/window.hpp"
 
 namespace tollgate::management {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "module/quota/value_digest.hpp"
+#include "module/plan/value_digest.hpp"
 
 namespace tollgate::management {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "module/management/key_transactions.hpp"
-#include "module/quota/value_digest.hpp"
+#include "module/plan/value_digest.hpp"
 
 namespace tollgate::management {
 

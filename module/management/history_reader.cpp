@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "module/quota/period.hpp"
+#include "module/plan/period.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/whole_number.hpp"
 

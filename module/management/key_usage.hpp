@@ -9,7 +9,7 @@
 #include "module/management/ban.hpp"
 #include "module/management/stored_key.hpp"
 #include "module/management/window_usage.hpp"
-#include "module/quota/plan.hpp"
+#include "module/plan/plan.hpp"
 #include "module/text/json_writer.hpp"
 
 namespace tollgate::management {

@@ -1,12 +1,12 @@
 #include "module/management/plan_rules.hpp"
-#include "module/quota/limits.hpp"
+#include "module/plan/limits.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <set>
 #include <utility>
 
-#include "module/quota/published_plans.hpp"
+#include "module/plan/published_plans.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::management {

@@ -6,7 +6,7 @@
 #include "module/key/key_record.hpp"
 #include "module/management/database.hpp"
 #include "module/management/key_changes.hpp"
-#include "module/quota/plan.hpp"
+#include "module/plan/plan.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::management {

@@ -1,6 +1,6 @@
 #include "module/management/stored_windows.hpp"
 
-#include "module/quota/bucket.hpp"
+#include "module/plan/bucket.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/whole_number.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "module/quota/window.hpp"
+#include "module/plan/window.hpp"
 #include "module/redis/protocol/value.hpp"
 
 namespace tollgate::management {

@@ -8,8 +8,8 @@
 
 #include "module/management/group_index.hpp"
 #include "module/management/key_transactions.hpp"
-#include "module/quota/period.hpp"
-#include "module/quota/value_digest.hpp"
+#include "module/plan/period.hpp"
+#include "module/plan/value_digest.hpp"
 #include "module/redis/protocol/recall.hpp"
 #include "module/redis/protocol/schema.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "module/management/stored_windows.hpp"
-#include "module/quota/bucket.hpp"
+#include "module/plan/bucket.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
 

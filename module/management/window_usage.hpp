@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "module/key/key_record.hpp"
-#include "module/quota/limits.hpp"
-#include "module/quota/plan.hpp"
-#include "module/quota/window.hpp"
+#include "module/plan/limits.hpp"
+#include "module/plan/plan.hpp"
+#include "module/plan/window.hpp"
 #include "module/redis/protocol/value.hpp"
 #include "module/text/json_writer.hpp"
 

@@ -16,7 +16,7 @@ extern "C" {
 #include <type_traits>
 #include <utility>
 
-#include "module/memory/spare_memory.hpp"
+#include "module/process/spare_memory.hpp"
 
 /// Conversions between nginx's types and the standard library's, for both modules.
 namespace tollgate::nginx {

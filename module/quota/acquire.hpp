@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "module/plan/plan.hpp"
+#include "module/plan/table_quota.hpp"
+#include "module/plan/window.hpp"
 #include "module/quota/lost_calls.hpp"
-#include "module/quota/plan.hpp"
 #include "module/quota/redis_clock.hpp"
-#include "module/quota/table_quota.hpp"
-#include "module/quota/window.hpp"
 
 namespace tollgate {
 

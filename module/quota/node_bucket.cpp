@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "module/quota/bucket.hpp"
+#include "module/plan/bucket.hpp"
 #include "module/quota/quota_windows.hpp"
 
 namespace tollgate {

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "module/plan/units.hpp"
 #include "module/quota/acquire.hpp"
 #include "module/quota/lost_calls.hpp"
 #include "module/quota/redis_clock.hpp"
-#include "module/quota/units.hpp"
 
 namespace tollgate {
 

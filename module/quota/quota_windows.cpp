@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "module/quota/bucket.hpp"
+#include "module/plan/bucket.hpp"
 #include "module/quota/lease.hpp"
 
 namespace tollgate {

@@ -4,15 +4,9 @@
 #include <chrono>
 #include <cstdint>
 
-#include "module/quota/window.hpp"
+#include "module/process/time.hpp"
 
 namespace tollgate {
-
-/// A time of the node's steady clock.
-using SteadyTime = std::chrono::milliseconds;
-
-/// The same to the microsecond.
-using ExactSteadyTime = std::chrono::microseconds;
 
 /// The time now: by the node's steady clock, and between two bounds by Redis's clock.
 struct ClockBounds {

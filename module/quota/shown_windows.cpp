@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "module/quota/bucket.hpp"
+#include "module/plan/bucket.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_windows.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "module/quota/bucket.hpp"
-#include "module/quota/plan.hpp"
+#include "module/plan/bucket.hpp"
+#include "module/plan/plan.hpp"
 #include "module/text/ascii.hpp"
 
 namespace tollgate {

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "module/quota/limits.hpp"
-#include "module/quota/window.hpp"
+#include "module/plan/limits.hpp"
+#include "module/plan/window.hpp"
 
 namespace tollgate {
 

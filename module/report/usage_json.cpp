@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "module/quota/bucket.hpp"
+#include "module/plan/bucket.hpp"
 #include "module/text/json_writer.hpp"
 
 namespace tollgate {

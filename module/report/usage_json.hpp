@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "module/quota/limits.hpp"
-#include "module/quota/table_quota.hpp"
-#include "module/quota/window.hpp"
+#include "module/plan/limits.hpp"
+#include "module/plan/table_quota.hpp"
+#include "module/plan/window.hpp"
 #include "module/report/verdict.hpp"
 
 namespace tollgate {

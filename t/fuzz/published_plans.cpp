@@ -1,6 +1,6 @@
 // A plan table that a gateway published in Redis.
 
-#include "module/quota/published_plans.hpp"
+#include "module/plan/published_plans.hpp"
 
 #include "t/fuzz/fuzz_target.hpp"
 

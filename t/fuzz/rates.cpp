@@ -1,7 +1,7 @@
 // The limits of a key's record, and durations.
 
-#include "module/quota/bucket.hpp"
-#include "module/quota/limits.hpp"
+#include "module/plan/bucket.hpp"
+#include "module/plan/limits.hpp"
 
 #include <algorithm>
 

@@ -10,7 +10,7 @@ package Markdown;
 #   my $page = Markdown->read($root, 'module/README.md');
 #   $page->leads_to($target, { path => $page, … }, $root)     # whether the file and the heading of a link exist
 #   $page->anchors                               # the anchors of its headings, as GitHub makes them
-#   $page->paths                                 # files that it names in `…` with their folder: module/quota/rate.cpp
+#   $page->paths                                 # files that it names in `…` with their folder: module/plan/rate.cpp
 
 use strict;
 use warnings;

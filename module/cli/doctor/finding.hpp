@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "module/quota/plan.hpp"
+#include "module/plan/plan.hpp"
 
 namespace tollgate::cli {
 

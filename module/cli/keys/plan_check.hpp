@@ -8,7 +8,7 @@
 #include "module/cli/redis/redis_session.hpp"
 #include "module/key/key_record.hpp"
 #include "module/management/plan_rules.hpp"
-#include "module/quota/plan.hpp"
+#include "module/plan/plan.hpp"
 
 namespace tollgate::cli {
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "module/key/digest.hpp"
-#include "module/quota/value_digest.hpp"
-#include "module/quota/window.hpp"
+#include "module/plan/value_digest.hpp"
+#include "module/plan/window.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/json_writer.hpp"
 #include "module/text/rfc3339.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "module/quota/rate.hpp"
+#include "module/plan/rate.hpp"
 #include "module/report/verdict.hpp"
 #include "module/text/whole_number.hpp"
 

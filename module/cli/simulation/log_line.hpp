@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "module/cli/simulation/log_time.hpp"
-#include "module/quota/window.hpp"
+#include "module/plan/window.hpp"
 
 namespace tollgate::cli {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "module/quota/window.hpp"
+#include "module/plan/window.hpp"
 
 namespace tollgate::cli {
 

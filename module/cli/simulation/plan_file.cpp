@@ -11,7 +11,7 @@
 #include "module/cli/configuration/conf_reader.hpp"
 #include "module/cli/failure.hpp"
 #include "module/key/key_record.hpp"
-#include "module/quota/plan_directives.hpp"
+#include "module/plan/plan_directives.hpp"
 #include "module/text/name_hash.hpp"
 #include "module/text/parse_error.hpp"
 

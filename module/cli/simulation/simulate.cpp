@@ -7,7 +7,7 @@
 #include "module/cli/failure.hpp"
 #include "module/cli/simulation/plan_file.hpp"
 #include "module/cli/terminal/spelling.hpp"
-#include "module/quota/limits.hpp"
+#include "module/plan/limits.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {

@@ -1,11 +1,11 @@
 #include "module/cli/simulation/simulation.hpp"
-#include "module/quota/limits.hpp"
+#include "module/plan/limits.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <utility>
 
-#include "module/quota/table_quota.hpp"
+#include "module/plan/table_quota.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::cli {

@@ -13,8 +13,8 @@
 #include "module/cli/simulation/log_reader.hpp"
 #include "module/cli/simulation/recent_requests.hpp"
 #include "module/cli/terminal/output.hpp"
-#include "module/quota/plan.hpp"
-#include "module/quota/window_decision.hpp"
+#include "module/plan/plan.hpp"
+#include "module/plan/window_decision.hpp"
 
 namespace tollgate::cli {
 

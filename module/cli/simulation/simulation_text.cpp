@@ -1,7 +1,7 @@
 #include "module/cli/simulation/simulation.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/text_layout.hpp"
-#include "module/quota/rate.hpp"
+#include "module/plan/rate.hpp"
 
 namespace tollgate::cli {
 

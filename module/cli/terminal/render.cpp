@@ -8,7 +8,7 @@
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/management/key_json.hpp"
-#include "module/quota/rate.hpp"
+#include "module/plan/rate.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "module/text/rfc3339.hpp"
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "module/quota/value_digest.hpp"
+#include "module/plan/value_digest.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 
 namespace tollgate::cli {

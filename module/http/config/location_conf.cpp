@@ -11,7 +11,7 @@
 #include "module/http/endpoints/endpoints.hpp"
 #include "module/key/key_record.hpp"
 #include "module/key/scopes.hpp"
-#include "module/quota/rate.hpp"
+#include "module/plan/rate.hpp"
 #include "module/redis/protocol/acquire_codec.hpp"
 #include "module/text/whole_number.hpp"
 

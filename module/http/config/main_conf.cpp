@@ -4,7 +4,7 @@
 
 #include "module/http/config/redis_block.hpp"
 #include "module/http/http_block.hpp"
-#include "module/quota/plan_directives.hpp"
+#include "module/plan/plan_directives.hpp"
 #include "module/text/name_hash.hpp"
 
 namespace tollgate::http {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "module/gateway/settings.hpp"
+#include "module/engine/settings.hpp"
 #include "module/http/config/directive.hpp"
 #include "module/http/nginx.hpp"
 #include "module/key/key_source.hpp"
-#include "module/quota/plan.hpp"
+#include "module/plan/plan.hpp"
 #include "module/redis/io/endpoint.hpp"
 
 namespace tollgate::http {
@@ -25,7 +25,7 @@ struct RedisConf {
         std::unique_ptr<redis::SentinelGroup> group = std::make_unique<redis::SentinelGroup>();
         std::optional<bool> tls;  ///< nothing: as `tls`
     } sentinel;
-    gateway::RedisSettings settings;
+    engine::RedisSettings settings;
     bool tls = false;
     redis::TlsSettings tls_settings;
     std::string host;                    ///< of the first server; empty if one is a unix socket

@@ -26,11 +26,10 @@ int parse_database(std::string_view text) {
     return static_cast<int>(*number);
 }
 
-gateway::FailurePolicy parse_policy(std::string_view text) {
-    const auto* const policy =
-        std::ranges::find(gateway::kFailurePolicies, text,
-                          [](gateway::FailurePolicy named) { return name_of(named); });
-    if (policy != gateway::kFailurePolicies.end()) {
+engine::FailurePolicy parse_policy(std::string_view text) {
+    const auto* const policy = std::ranges::find(
+        engine::kFailurePolicies, text, [](engine::FailurePolicy named) { return name_of(named); });
+    if (policy != engine::kFailurePolicies.end()) {
         return *policy;
     }
     throw ParseError("invalid on_failure " + in_quotes(text) +

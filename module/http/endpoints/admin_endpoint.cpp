@@ -35,7 +35,7 @@ struct Exchange final : public AdminClient {
         }
     }
 
-    void on_refusal(const gateway::Outcome& outcome) noexcept override {
+    void on_refusal(const engine::Outcome& outcome) noexcept override {
         const bool is_kept = r == nullptr || guarded(r->connection->log, false, [&] {
                                  refusal = outcome;
                                  return true;
@@ -46,7 +46,7 @@ struct Exchange final : public AdminClient {
     ngx_http_request_t* r;  ///< nullptr once the request has ended
     bool is_suspended = false;
     std::optional<management::AdminResponse> response;
-    std::optional<gateway::Outcome> refusal;  ///< why the response is that of a refused key
+    std::optional<engine::Outcome> refusal;  ///< why the response is that of a refused key
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 

@@ -44,7 +44,7 @@ Status status_of(ngx_http_request_t* r) {
         }
     }
     const SteadyTime now = std::chrono::floor<SteadyTime>(NginxClock().steady());
-    const gateway::LockedNode node(memory.zone());
+    const LockedNode node(memory.zone());
     status.hour = memory.hour().hour(now);
     return status;
 }

@@ -17,7 +17,7 @@ std::string usage_of(const ngx_http_request_t* r) {
     if (context == nullptr) {
         return usage_json({});
     }
-    const gateway::Outcome& outcome = context->outcome();
+    const engine::Outcome& outcome = context->outcome();
     const auto flights = context->admission().flights();
     return usage_json({.id = outcome.key().id,
                        .plan = context->admission().plan(),

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "module/http/redis_client.hpp"
+#include "module/http/redis/redis_client.hpp"
 #include "module/management/database.hpp"
 #include "module/redis/io/socket_address.hpp"
 #include "module/redis/topology/server_address.hpp"

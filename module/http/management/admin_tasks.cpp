@@ -112,10 +112,10 @@ void AdminTasks::begin_waiting() noexcept {
         while (auto waiting = lane.queue.take()) {
             const std::string caller = waiting->admitted.request.actor;
             const auto client = waiting->client;
-            gateway::Log& log = waiting->admitted.transport.engine().log();
+            Log& log = waiting->admitted.transport.engine().log();
             if (!client->is_waiting()) {
                 lane.queue.leave(caller);
-            } else if (!gateway::attempt(log, [&] { begin(lane, std::move(*waiting)); })) {
+            } else if (!attempt(log, [&] { begin(lane, std::move(*waiting)); })) {
                 lane.queue.leave(caller);
                 client->on_response({.status = 500});
             }

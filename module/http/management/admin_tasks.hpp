@@ -7,7 +7,7 @@
 
 #include "module/http/management/key_rights.hpp"
 #include "module/http/management/operation_turns.hpp"
-#include "module/http/redis_client.hpp"
+#include "module/http/redis/redis_client.hpp"
 #include "module/management/admin/admin_api.hpp"
 #include "module/management/admin/caller_queue.hpp"
 
@@ -25,7 +25,7 @@ class AdminClient {
     virtual bool is_waiting() const noexcept = 0;
     virtual void on_response(management::AdminResponse response) noexcept = 0;
     /// The key of the request is not valid any more, or may not make it: nothing was executed.
-    virtual void on_refusal(const gateway::Outcome& outcome) noexcept = 0;
+    virtual void on_refusal(const engine::Outcome& outcome) noexcept = 0;
 };
 
 /// The requests of tollgate_admin that a worker handles, a few at a time: an operation takes memory
@@ -81,7 +81,7 @@ class AdminTasks {
     OperationTurns turns_;           ///< of all others; uses the count, too
     std::array<Lane, management::kLanes> lanes_;
     std::list<Running> running_;  ///< uses the turns
-    std::unique_ptr<gateway::Timer> next_;
+    std::unique_ptr<Timer> next_;
 };
 
 }  // namespace tollgate::http

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "module/http/redis_client.hpp"
+#include "module/http/redis/redis_client.hpp"
 #include "module/management/database.hpp"
 #include "module/redis/io/event.hpp"
 #include "module/redis/io/query.hpp"

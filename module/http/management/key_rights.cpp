@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "module/gateway/engine.hpp"
+#include "module/engine/engine.hpp"
 #include "module/management/admin/resources.hpp"
 #include "module/management/operation_error.hpp"
 
@@ -13,8 +13,8 @@ void KeyRights::check(Done done) {
     done_ = std::move(done);
     is_waiting_ = false;
     admission_.emplace(
-        key_.tables, static_cast<gateway::Admission::Client&>(*this),
-        gateway::Admission::Options{
+        key_.tables, static_cast<engine::Admission::Client&>(*this),
+        engine::Admission::Options{
             .refusals_strike = false, .checks_key_only = true, .scopes = key_.scopes});
     admission_->start(key_.token);
     if (admission_->outcome().is_decided()) {
@@ -34,12 +34,11 @@ void KeyRights::on_outcome() noexcept {
         return;
     }
     timer_->cancel();
-    gateway::attempt(log(),
-                     [&] { turns_.push([this] { gateway::attempt(log(), [&] { finish(); }); }); });
+    attempt(log(), [&] { turns_.push([this] { attempt(log(), [&] { finish(); }); }); });
 }
 
 void KeyRights::finish() {
-    const gateway::Outcome& outcome = admission_->outcome();
+    const engine::Outcome& outcome = admission_->outcome();
     const auto done = std::exchange(done_, nullptr);
     if (outcome.is_granted()) {
         done(management::HeldRights{.id = outcome.key().id, .scopes = outcome.key().scopes});

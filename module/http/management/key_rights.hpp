@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "module/gateway/admission.hpp"
+#include "module/engine/admission.hpp"
 #include "module/http/management/operation_turns.hpp"
-#include "module/http/redis_client.hpp"
+#include "module/http/redis/redis_client.hpp"
 #include "module/management/admin/caller_rights.hpp"
 
 namespace tollgate::http {
@@ -17,14 +17,14 @@ namespace tollgate::http {
 /// The rights of the key that made a request of tollgate_admin, by the rule that admits requests:
 /// the same authentication, plan, scopes and addresses. It outlives the request, because an
 /// operation goes on when its client has left.
-class KeyRights final : public management::CallerRights, private gateway::Admission::Client {
+class KeyRights final : public management::CallerRights, private engine::Admission::Client {
   public:
     /// What a request was admitted with.
     struct Key {
         std::string token;
         std::vector<unsigned char> address;  ///< of the client
         std::string scopes;                  ///< that the request requires
-        gateway::TableSet& tables;           ///< must outlive the object
+        engine::TableSet& tables;            ///< must outlive the object
         RedisClient& transport;              ///< to the Redis of the tables; must outlive it, too
     };
     /// The turns must outlive the object.
@@ -34,20 +34,20 @@ class KeyRights final : public management::CallerRights, private gateway::Admiss
     void check(Done done) override;
 
     /// Why the last check has refused the caller.
-    const gateway::Outcome& outcome() const { return admission_->outcome(); }
+    const engine::Outcome& outcome() const { return admission_->outcome(); }
 
   private:
     std::string_view value(std::size_t /*table*/) override { return {}; }
     std::int64_t cost() override { return 0; }
     AddressBytes address() const override { return key_.address; }
-    gateway::Log& log() noexcept override { return key_.transport.engine().log(); }
+    Log& log() noexcept override { return key_.transport.engine().log(); }
     void on_outcome() noexcept override;
     void finish();
 
     Key key_;
     OperationTurns& turns_;
-    std::optional<gateway::Admission> admission_;
-    std::unique_ptr<gateway::Timer> timer_;  ///< of a check that waits for Redis
+    std::optional<engine::Admission> admission_;
+    std::unique_ptr<Timer> timer_;  ///< of a check that waits for Redis
     bool is_waiting_ = false;
     Done done_;
 };

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "module/gateway/engine.hpp"
+#include "module/engine/engine.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 
 namespace tollgate::http {
@@ -144,8 +144,7 @@ class TransportDatabase::BatchReply final : public redis::ReplyHandler {
         } catch (const std::exception&) {
             batch_->error = std::current_exception();
         }
-        gateway::attempt(database_.transport_.engine().log(),
-                         [&] { database_.finish_one(batch_); });
+        attempt(database_.transport_.engine().log(), [&] { database_.finish_one(batch_); });
     }
 
     std::shared_ptr<Batch> batch_;
@@ -170,7 +169,7 @@ void TransportDatabase::execute(std::vector<management::Transaction> transaction
 /// Sends calls until the turn is over, and the others in later turns. After an exception, replies
 /// may follow.
 void TransportDatabase::send(const std::shared_ptr<Batch>& batch) {
-    gateway::Engine& engine = transport_.engine();
+    engine::Engine& engine = transport_.engine();
     while (batch->sent < batch->transactions.size()) {
         if (turns_.is_over()) {
             turns_.push([this, batch] { send_rest(batch); });
@@ -199,7 +198,7 @@ void TransportDatabase::send_rest(const std::shared_ptr<Batch>& batch) noexcept 
         send(batch);
     } catch (const std::exception&) {
         batch->error = std::current_exception();
-        gateway::attempt(transport_.engine().log(), [&] { finish_one(batch); });
+        attempt(transport_.engine().log(), [&] { finish_one(batch); });
     }
 }
 
@@ -259,7 +258,7 @@ std::chrono::milliseconds TransportDatabase::elapsed() const {
 }
 
 std::vector<const PlanTable*> TransportDatabase::tables() const {
-    const gateway::Engine& engine = transport_.engine();
+    const engine::Engine& engine = transport_.engine();
     std::vector<const PlanTable*> found;
     for (const auto& served : engine.tables()) {
         if (served.redis == engine.settings().name_hash) {

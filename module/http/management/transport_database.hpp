@@ -6,7 +6,7 @@
 
 #include "module/http/management/acknowledgement.hpp"
 #include "module/http/management/operation_turns.hpp"
-#include "module/http/redis_client.hpp"
+#include "module/http/redis/redis_client.hpp"
 #include "module/management/database.hpp"
 
 namespace tollgate::http {
@@ -44,7 +44,7 @@ class TransportDatabase final : public management::Database {
     struct Batch;
     class BatchReply;
     struct Wait {
-        std::unique_ptr<gateway::Timer> timer;
+        std::unique_ptr<Timer> timer;
         Done done;
     };
 

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "module/gateway/deadline.hpp"
 #include "module/http/worker.hpp"
+#include "module/process/deadline.hpp"
 
 namespace tollgate::http {
 

@@ -13,8 +13,8 @@ bool is_on_error_page(const ngx_http_request_t* r) {
     return r->err_status >= NGX_HTTP_BAD_REQUEST;
 }
 
-gateway::Admission::Options options_for(const ngx_http_request_t* r, const LocationConf& conf,
-                                        std::string_view scopes) {
+engine::Admission::Options options_for(const ngx_http_request_t* r, const LocationConf& conf,
+                                       std::string_view scopes) {
     return {.refusals_strike = conf.dry_run == 0,
             .scopes = scopes,
             .settles = conf.settles() && !is_on_error_page(r),
@@ -75,7 +75,7 @@ void RequestContext::start() {
     admit();
 }
 
-void RequestContext::refuse_as(const gateway::Outcome& outcome) {
+void RequestContext::refuse_as(const engine::Outcome& outcome) {
     auto* refused = make_pooled<RequestContext>(r_->pool, r_, conf_);
     refused->before_ = this;
     refused->key_ = key_;
@@ -94,7 +94,7 @@ void RequestContext::admit() noexcept {
     }
     // nginx calls this cleanup handler when the request is terminated, which may be long before its
     // pool is destroyed. ngx_http_cleanup_add would take memory of the pool.
-    cleanup_.handler = [](void* data) { static_cast<gateway::Admission*>(data)->abandon(); };
+    cleanup_.handler = [](void* data) { static_cast<engine::Admission*>(data)->abandon(); };
     cleanup_.data = &admission_;
     cleanup_.next = std::exchange(r_->main->cleanup, &cleanup_);
     is_waiting_ = true;

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "module/gateway/admission.hpp"
+#include "module/engine/admission.hpp"
 #include "module/http/config/location_conf.hpp"
 #include "module/http/nginx.hpp"
 #include "module/http/nginx_environment.hpp"
@@ -20,7 +20,7 @@ AddressBytes address_of(const ngx_http_request_t* r);
 /// A request that passes a guarded location: its admission, and what nginx needs for it. The pool
 /// of the main request owns it, so that an internal redirect, an error page or a subrequest finds
 /// it and the request is decided and counted once.
-class RequestContext : public nginx::Recycled, private gateway::Admission::Client {
+class RequestContext : public nginx::Recycled, private engine::Admission::Client {
   public:
     /// The context of this request; nullptr if it has passed no guarded location.
     static RequestContext* find(const ngx_http_request_t* r);
@@ -39,8 +39,8 @@ class RequestContext : public nginx::Recycled, private gateway::Admission::Clien
     const LocationConf& conf() const { return conf_; }
     /// The scopes that it requires, in the form of parse_scopes.
     const std::string& scopes() const { return scopes_; }
-    const gateway::Outcome& outcome() const { return admission_.outcome(); }
-    const gateway::Admission& admission() const { return admission_; }
+    const engine::Outcome& outcome() const { return admission_.outcome(); }
+    const engine::Admission& admission() const { return admission_; }
     /// Whether the request is decided after the access phase: see add_subject_counting.
     bool is_late() const { return is_late_; }
     void set_late() { is_late_ = true; }
@@ -59,7 +59,7 @@ class RequestContext : public nginx::Recycled, private gateway::Admission::Clien
     std::string_view token() const { return key_.token.value_or(std::string_view()); }
     /// Refuses a granted request whose key was checked again, with this outcome: the response, the
     /// log and the statistics show it. Throws std::bad_alloc.
-    void refuse_as(const gateway::Outcome& outcome);
+    void refuse_as(const engine::Outcome& outcome);
     /// Makes this the context that the response, the log and the statistics read.
     void take_over() { ngx_http_set_ctx(r_, this, ngx_http_tollgate_module); }
     /// Decides the request because Redis took too long.
@@ -84,7 +84,7 @@ class RequestContext : public nginx::Recycled, private gateway::Admission::Clien
     std::string_view value(std::size_t table) override;
     std::int64_t cost() override;
     AddressBytes address() const override { return address_of(r_); }
-    gateway::Log& log() noexcept override { return log_; }
+    Log& log() noexcept override { return log_; }
     void on_outcome() noexcept override;
     void admit() noexcept;
     void log_refusal() noexcept;
@@ -100,7 +100,7 @@ class RequestContext : public nginx::Recycled, private gateway::Admission::Clien
     ngx_http_cleanup_t cleanup_{};      ///< of the request, if it waits
     bool is_waiting_ = false;           ///< for an event
     bool is_late_ = false;
-    gateway::Admission admission_;
+    engine::Admission admission_;
 };
 
 }  // namespace tollgate::http

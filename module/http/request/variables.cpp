@@ -15,7 +15,7 @@ namespace tollgate::http {
 
 namespace {
 
-using gateway::Outcome;
+using engine::Outcome;
 using Value = std::optional<std::string>;
 
 Value unless_empty(const std::string& text) {

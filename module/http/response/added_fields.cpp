@@ -67,7 +67,7 @@ void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
     add_rate_limit_fields(r, conf.headers, windows, now);
 }
 
-void add_retry_after(ngx_http_request_t* r, const gateway::Outcome& outcome) {
+void add_retry_after(ngx_http_request_t* r, const engine::Outcome& outcome) {
     if (outcome.retry_after != 0) {
         drop_fields(r, [](auto name) { return equals_ignoring_case(name, "Retry-After"); });
         add_field(r, "Retry-After", outcome.retry_after);
@@ -75,7 +75,7 @@ void add_retry_after(ngx_http_request_t* r, const gateway::Outcome& outcome) {
 }
 
 void add_challenge(ngx_http_request_t* r, const RequestContext& context) {
-    const gateway::Outcome& outcome = context.outcome();
+    const engine::Outcome& outcome = context.outcome();
     const bool lacks_scope = outcome.error.code == kInsufficientScope.code;
     const bool is_own = r->headers_out.status == static_cast<ngx_uint_t>(outcome.status);
     if (!is_own || (outcome.status != NGX_HTTP_UNAUTHORIZED && !lacks_scope)) {

@@ -13,7 +13,7 @@
 #include "module/management/admin/caller_rights.hpp"
 #include "module/management/database.hpp"
 #include "module/management/usage_reset.hpp"
-#include "module/quota/plan.hpp"
+#include "module/plan/plan.hpp"
 
 namespace tollgate::management {
 

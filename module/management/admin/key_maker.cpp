@@ -17,7 +17,7 @@ namespace {
 // use must not end. Uses are recorded late, to the minute, and not at all while a node does not
 // reach Redis, so it is not enough that none is recorded.
 
-/// The time from a use of a key until its node has recorded it: see gateway::KeyUses. It may be
+/// The time from a use of a key until its node has recorded it: see engine::KeyUses. It may be
 /// longer at a node with more than 256 keys in a second.
 constexpr std::chrono::milliseconds kUseDelay{2000};
 

@@ -15,7 +15,7 @@
 #include "module/management/known_id.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/management/usage_history.hpp"
-#include "module/quota/published_plans.hpp"
+#include "module/plan/published_plans.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {

@@ -16,7 +16,7 @@
 #include "module/management/admin/preconditions.hpp"
 #include "module/management/database.hpp"
 #include "module/management/operations.hpp"
-#include "module/quota/plan.hpp"
+#include "module/plan/plan.hpp"
 #include "module/text/json_writer.hpp"
 
 namespace tollgate::management {

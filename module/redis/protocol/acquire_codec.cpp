@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/quota/bucket.hpp"
+#include "module/plan/bucket.hpp"
 
 namespace tollgate::redis {
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "module/quota/bucket.hpp"
+#include "module/plan/bucket.hpp"
 #include "module/redis/protocol/acquire_codec.hpp"
 #include "module/redis/protocol/reply.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "module/quota/units.hpp"
+#include "module/plan/units.hpp"
 #include "module/redis/protocol/lua_text.hpp"
 #include "module/redis/protocol/node_script.hpp"
 #include "module/redis/protocol/schema.hpp"

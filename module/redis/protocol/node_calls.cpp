@@ -4,8 +4,8 @@
 #include <iterator>
 #include <string>
 
-#include "module/quota/published_plans.hpp"
-#include "module/quota/window.hpp"
+#include "module/plan/published_plans.hpp"
+#include "module/plan/window.hpp"
 #include "module/redis/protocol/lua_text.hpp"
 #include "module/redis/protocol/node_script.hpp"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "module/quota/plan.hpp"
-#include "module/quota/window_charge.hpp"
+#include "module/plan/plan.hpp"
+#include "module/plan/window_charge.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/redis/protocol/script.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "module/quota/value_digest.hpp"
+#include "module/plan/value_digest.hpp"
 
 namespace tollgate::redis {
 

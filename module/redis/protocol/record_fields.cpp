@@ -7,7 +7,7 @@
 #include "module/key/key_record.hpp"
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
-#include "module/quota/limits.hpp"
+#include "module/plan/limits.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/parse_error.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "module/quota/window.hpp"
+#include "module/plan/window.hpp"
 
 namespace tollgate::redis {
 

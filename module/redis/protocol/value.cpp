@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "module/quota/units.hpp"
-#include "module/quota/window.hpp"
+#include "module/plan/units.hpp"
+#include "module/plan/window.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::redis {

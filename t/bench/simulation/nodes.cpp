@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "t/unit/engine/many_nodes.hpp"
 #include "t/unit/failing_allocator.hpp"
-#include "t/unit/gateway/many_nodes.hpp"
 
 namespace tollgate {
 
@@ -24,7 +24,7 @@ int allocations_left = -1;
 
 }  // namespace tollgate
 
-namespace tollgate::gateway {
+namespace tollgate::engine {
 namespace {
 
 /// The faults by their names on the command line.
@@ -242,15 +242,15 @@ void run_all(const Options& options) {
 }
 
 }  // namespace
-}  // namespace tollgate::gateway
+}  // namespace tollgate::engine
 
 int main(int argc, char** argv) {
     try {
-        tollgate::gateway::Options options;
-        if (const auto status = tollgate::gateway::parse(options, argc, argv)) {
+        tollgate::engine::Options options;
+        if (const auto status = tollgate::engine::parse(options, argc, argv)) {
             return *status;
         }
-        tollgate::gateway::run_all(options);
+        tollgate::engine::run_all(options);
         return 0;
     } catch (const std::exception& error) {
         std::cerr << "t/bench/nodes: " << error.what() << '\n';

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "module/quota/window.hpp"
+#include "module/plan/window.hpp"
 
 namespace tollgate {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "module/quota/bucket.hpp"
+#include "module/plan/bucket.hpp"
 #include "t/unit/quota/gcra_model.hpp"
 #include "t/unit/redis/acquire_script.hpp"
 

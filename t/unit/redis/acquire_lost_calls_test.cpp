@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "t/unit/gateway/redis_model.hpp"
+#include "t/unit/engine/redis_model.hpp"
 #include "t/unit/redis/acquire_script.hpp"
 
 namespace tollgate::redis {

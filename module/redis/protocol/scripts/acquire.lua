@@ -55,7 +55,7 @@
 --          time when it was recalled, or 0.
 --
 -- The hash of a table has for each window the number of the last counted window, its count and, if it slides, the count
--- of the previous window; for each bucket what it lacked to be full, and when (see quota/bucket.hpp); and the node that got
+-- of the previous window; for each bucket what it lacked to be full, and when (see plan/bucket.hpp); and the node that got
 -- the last lease, its time, call and units (see schema.hpp), the same of the last lease of any other node, and when
 -- the leases were last recalled. If the table keeps a history, the last day remains in this hash until an acquire of a later
 -- day moves its count to the hash of the history. Adjustments of a day that was moved change the history. If levels are

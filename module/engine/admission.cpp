@@ -1,0 +1,445 @@
+#include "module/engine/admission.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/engine/engine.hpp"
+#include "module/key/scopes.hpp"
+
+namespace tollgate::engine {
+
+namespace {
+
+// RFC 9110 section 15.5 and 15.6, RFC 6585 section 4.
+constexpr int kStatusUnauthorized = 401;
+constexpr int kStatusForbidden = 403;
+constexpr int kStatusTooManyRequests = 429;
+constexpr int kStatusServiceUnavailable = 503;
+
+/// `Retry-After` of a 503, in seconds.
+constexpr std::int64_t kRetryUnavailable = 1;
+/// `Retry-After` if too many requests are in flight: one of them may end at any time.
+constexpr std::int64_t kRetryInFlight = 1;
+/// `Retry-After` if the key is not looked up: see AddressBudgets::admits_lookup.
+constexpr std::int64_t kRetryLookup = 1;
+
+}  // namespace
+
+void Admission::start(std::optional<std::string_view> token) noexcept {
+    guard([&] {
+        outcome_.key_was_sent = token.has_value();
+        if (!token) {
+            refuse_key(options_.missing_key);
+            return;
+        }
+        const ExactSteadyTime now = engine().clock().steady();
+        go_on(authenticator_.find(*token, now, outcome_.record), now);
+    });
+}
+
+void Admission::start(const Subject& subject) noexcept {
+    guard([&] {
+        if (!is_valid_subject(subject)) {
+            forbid(kInvalidSubject);
+            return;
+        }
+        const ExactSteadyTime now = engine().clock().steady();
+        outcome_.record = authenticator_.find(subject, now);
+        go_on(Authenticator::Result::kValid, now);
+    });
+}
+
+void Admission::forbid(const Error& error, std::shared_ptr<const KeyRecord> record) noexcept {
+    outcome_.record = std::move(record);
+    forbid(error);
+}
+
+void Admission::refuse_as(const Outcome& outcome) {
+    outcome_ = outcome;
+    client_.on_outcome();
+}
+
+void Admission::abandon() noexcept {
+    leave_lookup();
+    AcquireWaiter::leave_list();
+    FlightWaiter::leave_list();
+}
+
+void Admission::settle(std::optional<std::int64_t> used) noexcept {
+    if (!std::exchange(options_.settles, false) || !outcome_.is_granted() || !outcome_.cost) {
+        return;
+    }
+    const auto counting = std::exchange(outcome_.counting, {});
+    const std::int64_t reserved = *outcome_.cost;
+    outcome_.cost = used.value_or(reserved);
+    if (counting.empty()) {
+        return;  // no quota has counted it
+    }
+    engine().statistics()["cost_units.reserved"].add(static_cast<std::uint64_t>(reserved));
+    engine().statistics()["cost_units.settled"].add(static_cast<std::uint64_t>(*outcome_.cost));
+    if (*outcome_.cost != reserved) {
+        attempt(client_.log(),
+                [&] { quota_.settle(outcome_.quotas, counting, *outcome_.cost - reserved); });
+    }
+}
+
+void Admission::time_out() noexcept {
+    // Its acquire may still be decided, or may have been already.
+    options_.refusals_strike = false;
+    quota_.end_strikes();
+    abandon();
+    guard([&] { apply_failure_policy(); });
+}
+
+std::string_view Admission::plan() const {
+    const bool has_plan = !outcome_.record || !outcome_.record->plan.empty();
+    return has_plan ? std::string_view(outcome_.key().plan)
+                    : std::string_view(tables_.tables().front()->default_plan);
+}
+
+RequestStatistics* Admission::statistics() const {
+    if (tables_.tables().front()->by_group) {
+        return tables_.statistics_of(group_.record().get());
+    }
+    RequestStatistics* const known = authenticator_.statistics();
+    return known != nullptr ? known : tables_.statistics_of(outcome_.record.get());
+}
+
+std::optional<Error> Admission::refusal_in(const TableSet& tables, std::string_view scopes) const {
+    if (!contains_scopes(outcome_.key().scopes, scopes)) {
+        return kInsufficientScope;
+    }
+    if (&tables.engine() != &engine() || !tables.has_plan(outcome_.key().plan)) {
+        return kPlanNotAllowed;
+    }
+    return std::nullopt;
+}
+
+void Admission::go_on(Authenticator::Result result, ExactSteadyTime now) {
+    switch (result) {
+        case Authenticator::Result::kInvalid:
+            outcome_.invalid = authenticator_.invalid();
+            refuse_key(kInvalidApiKey);
+            break;
+        case Authenticator::Result::kLookup: {
+            const KeyDigest& digest = authenticator_.key().digest;
+            if (engine().transport().is_reachable(engine().slot_of(digest))) {
+                authenticator_.forget_known();
+                engine().lookups().submit(*this, digest, authenticator_.priority());
+            } else {
+                apply_failure_policy();
+            }
+            break;
+        }
+        case Authenticator::Result::kValid:
+            if (find_group()) {
+                decide_by_quotas(now);
+            }
+            break;
+    }
+}
+
+/// Finds the record of the key's group, if it is needed. False if the request waits for it, or is
+/// decided without it.
+bool Admission::find_group() {
+    const KeyRecord& key = outcome_.key();
+    if (!group_.is_needed(key) || options_.checks_key_only) {
+        return true;
+    }
+    const KnownKey* known = authenticator_.known();
+    if (known != nullptr && known->group) {
+        group_.use(*known);
+        return true;
+    }
+    if (group_.find(key)) {
+        return true;
+    }
+    if (engine().transport().is_reachable(engine().slot_of(key.group))) {
+        authenticator_.forget_known();
+        awaits_group_ = true;
+        engine().lookups().submit_group(*this, group_.key().digest, key.group);
+    } else {
+        apply_failure_policy();
+    }
+    return false;
+}
+
+void Admission::decide_by_quotas(ExactSteadyTime now) {
+    if (!choose_quotas()) {
+        return;
+    }
+    if (quota_.quotas()->empty()) {
+        grant(Verdict::kGranted);
+    } else if (places_ && places_->are_required()) {
+        use(places_->enter(*this));
+    } else {
+        apply(quota_.decide(now));
+    }
+}
+
+/// Chooses the quotas of the key, whose record is known. False if the request is decided without
+/// them.
+bool Admission::choose_quotas() {
+    const KeyRecord& key = outcome_.key();
+    if (!key.from.empty() && !contains_address(key.from, client_.address())) {
+        forbid(kAddressNotAllowed);
+        return false;
+    }
+    // What a worker or the node knows of a key serves all locations with these tables, which may
+    // require other scopes.
+    if (!contains_scopes(key.scopes, options_.scopes)) {
+        forbid(kInsufficientScope);
+    } else if (!(options_.checks_key_only ? tables_.has_plan(key.plan)
+                                          : quota_.choose(outcome_.record, client_))) {
+        forbid(kPlanNotAllowed);
+    } else if (options_.checks_key_only) {
+        grant(Verdict::kGranted);
+    } else {
+        const std::int64_t cost = client_.cost();
+        outcome_.cost = cost;
+        quota_.set_demand(cost, options_.refusals_strike, options_.settles);
+        if (cost > 1 && exceeds_limit(*quota_.quotas(), cost)) {
+            refuse_unpayable();
+            return false;
+        }
+        if (need_places(*quota_.quotas())) {
+            // A place belongs to the id, whatever its group is.
+            const IdHash id = key.group.empty() ? quota_.request().id_hash : id_hash(key.id);
+            places_ = std::make_unique<FlightPlaces>(tables_, key.id, id, quota_.quotas(),
+                                                     cost == 0 && !options_.settles);
+        }
+        return true;
+    }
+    return false;
+}
+
+/// Decides by the quotas once the request has its places.
+void Admission::use(FlightAnswer answer) {
+    switch (answer) {
+        case FlightAnswer::kAsk:
+            authenticator_.forget_known();
+            break;
+        case FlightAnswer::kEntered:
+            engine().statistics()["flights.entered"].add();
+            apply(quota_.decide(engine().clock().steady()));
+            break;
+        case FlightAnswer::kFull:
+            refuse_in_flight();
+            break;
+        case FlightAnswer::kUnavailable:
+            // Redis may still decide the quotas.
+            if (const auto policy = engine().settings().on_failure;
+                policy == FailurePolicy::kDeny && !quota_.is_only_counted()) {
+                refuse_unavailable();
+            } else {
+                use(places_->enter_alone(policy == FailurePolicy::kAllow));
+            }
+            break;
+        case FlightAnswer::kRefused:
+            use(places_->enter_alone(false));
+            break;
+        case FlightAnswer::kNoRoom:
+            engine().report_record("no room in the zone for requests in flight");
+            refuse_unavailable();
+            break;
+    }
+}
+
+void Admission::apply(Decision decision) {
+    if (decision.answer == LocalAnswer::kAsk) {
+        if (engine().transport().is_reachable(engine().slot_of(quota_.request().slot_text()))) {
+            engine().acquires().submit(*this, quota_.request());
+        } else {
+            apply_failure_policy();
+        }
+        return;
+    }
+    outcome_.quotas = std::move(quota_.quotas());
+    outcome_.windows = std::move(decision.windows);
+    outcome_.counting = std::move(decision.counting);
+    outcome_.now = decision.now;
+    if (decision.answer == LocalAnswer::kGranted) {
+        grant(decision.is_alone ? Verdict::kDegraded : Verdict::kGranted);
+    } else if (decision.answer == LocalAnswer::kLimited) {
+        refuse_limited(Verdict::kLimited, kRateLimitExceeded,
+                       retry_after(outcome_.now, retry_at(outcome_.windows)));
+    } else {
+        refuse_limited(Verdict::kBanned, kApiKeyBanned,
+                       retry_after(outcome_.now, decision.banned_until));
+    }
+}
+
+/// Applies `on_failure` because Redis can't be asked.
+void Admission::apply_failure_policy() {
+    const FailurePolicy policy = engine().settings().on_failure;
+    const bool is_trusted = authenticator_.is_trusted();
+    if (is_trusted) {
+        authenticator_.note_use(outcome_.key());
+    }
+    if (!is_trusted || options_.checks_key_only ||
+        (policy == FailurePolicy::kDeny && !quota_.is_only_counted())) {
+        refuse_unavailable();
+        return;
+    }
+    if (!quota_.quotas() && group_.is_needed(outcome_.key()) && group_.record() == nullptr) {
+        group_.find(outcome_.key());
+        if (group_.record() == nullptr) {
+            refuse_unavailable();
+            return;
+        }
+    }
+    if (!quota_.quotas() && !choose_quotas()) {
+        return;
+    }
+    if (places_) {
+        if (const auto answer = places_->enter_alone(policy == FailurePolicy::kAllow);
+            answer != FlightAnswer::kEntered) {
+            use(answer);
+            return;
+        }
+    }
+    if (quota_.quotas()->empty() ||
+        (policy == FailurePolicy::kAllow && !quota_.is_only_counted())) {
+        grant(Verdict::kDegraded);
+        return;
+    }
+    Decision decision = quota_.decide_alone();
+    if (decision.answer == LocalAnswer::kAsk) {
+        refuse_unavailable();
+    } else {
+        apply(std::move(decision));
+    }
+}
+
+/// Once an address has spent its budget, or a flood of its look-ups has found nothing, only a few
+/// of its possibly made-up keys are looked up.
+bool Admission::on_turn() noexcept {
+    guard([&] {
+        const Instant now = engine().clock().wall();
+        if (awaits_group_ || authenticator_.priority() != KeyLookups::Priority::kUnknown) {
+            return;
+        }
+        looks_up_unknown_ = tables_.admits_lookup(client_.address(), now);
+        if (!looks_up_unknown_) {
+            show_address_budget(0);
+            refuse_limited(Verdict::kLimited, kRateLimitExceeded, kRetryLookup);
+        }
+    });
+    return !outcome_.is_decided();
+}
+
+void Admission::on_record(const redis::Lookup& lookup, SteadyTime sent) noexcept {
+    engine().statistics()["key_cache_lookups.miss"].add();
+    guard([&] {
+        const ExactSteadyTime now = engine().clock().steady();
+        if (std::exchange(looks_up_unknown_, false) &&
+            (lookup.outcome == redis::Lookup::Outcome::kUnknown ||
+             lookup.outcome == redis::Lookup::Outcome::kRevoked)) {
+            tables_.note_unknown(client_.address(), engine().clock().wall());
+        }
+        if (std::exchange(awaits_group_, false)) {
+            group_.use(lookup, sent);
+            decide_by_quotas(now);
+        } else {
+            go_on(authenticator_.use(lookup, outcome_.record), now);
+        }
+    });
+}
+
+void Admission::on_lookup_failed() noexcept {
+    engine().statistics()["key_cache_lookups.miss"].add();
+    awaits_group_ = false;
+    guard([&] { apply_failure_policy(); });
+}
+
+void Admission::on_place(FlightAnswer answer) noexcept {
+    guard([&] {
+        if (answer == FlightAnswer::kEntered) {
+            places_->entered();
+            answer = places_->enter(*this);
+        }
+        use(answer);
+    });
+}
+
+void Admission::on_decision(Decision decision) noexcept {
+    engine().statistics()["quota_decisions.redis"].add();
+    guard([&] { apply(std::move(decision)); });
+}
+
+void Admission::on_retry() noexcept {
+    guard([&] { apply(quota_.decide_again()); });
+}
+
+void Admission::on_unavailable(AcquireFailure failure) noexcept {
+    if (failure == AcquireFailure::kUnknown) {
+        quota_.end_strikes();
+    }
+    guard([&] { apply_failure_policy(); });
+}
+
+/// The cost is above a limit: no time to wait would help. Nothing is counted, and it is no strike.
+void Admission::refuse_unpayable() {
+    Decision shown = quota_.look();
+    outcome_.quotas = quota_.quotas();
+    outcome_.windows = std::move(shown.windows);
+    outcome_.now = shown.now;
+    refuse_limited(Verdict::kLimited, kCostExceedsLimit, 0);
+}
+
+/// The limit of requests in flight is reached. Nothing is counted, and it is no strike.
+void Admission::refuse_in_flight() {
+    engine().statistics()["flights.refused"].add();
+    Decision shown = quota_.look();
+    outcome_.quotas = quota_.quotas();
+    outcome_.windows = std::move(shown.windows);
+    outcome_.now = shown.now;
+    const TableQuota& full = places_->next();
+    outcome_.in_flight = {.table = full.table, .policy = full.in_flight_policy};
+    refuse_limited(Verdict::kLimited, kTooManyInFlight, kRetryInFlight);
+}
+
+/// Charges the `anonymous` budget of the client's address, which the response shows.
+void Admission::show_address_budget(std::int64_t cost) {
+    const Instant now = engine().clock().wall();
+    outcome_.now = now;
+    outcome_.windows = tables_.charge_address(client_.address(), cost, now);
+}
+
+/// Refuses a missing or invalid key.
+void Admission::refuse_key(const Error& error) {
+    show_address_budget(1);
+    if (std::ranges::any_of(outcome_.windows, &WindowState::exhausted)) {
+        refuse_limited(Verdict::kLimited, kRateLimitExceeded,
+                       retry_after(outcome_.now, outcome_.binding()->reset));
+    } else {
+        finish(Verdict::kUnauthenticated, kStatusUnauthorized, error);
+    }
+}
+
+void Admission::forbid(const Error& error) noexcept {
+    finish(Verdict::kForbidden, kStatusForbidden, error);
+}
+
+void Admission::refuse_limited(Verdict verdict, const Error& error,
+                               std::int64_t retry_after) noexcept {
+    outcome_.retry_after = retry_after;
+    finish(verdict, kStatusTooManyRequests, error);
+}
+
+void Admission::refuse_unavailable() noexcept {
+    outcome_.retry_after = kRetryUnavailable;
+    finish(Verdict::kUnavailable, kStatusServiceUnavailable, kServiceUnavailable);
+}
+
+void Admission::finish(Verdict verdict, int status, const Error& error) noexcept {
+    outcome_.verdict = verdict;
+    outcome_.status = status;
+    outcome_.error = error;
+    if (places_ && !outcome_.is_granted()) {
+        places_->leave();
+    }
+    client_.on_outcome();
+}
+
+}  // namespace tollgate::engine

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "module/engine/identity/authenticator.hpp"
+#include "module/engine/identity/group_finder.hpp"
+#include "module/engine/identity/key_lookups.hpp"
+#include "module/engine/in_flight/flight_places.hpp"
+#include "module/engine/outcome.hpp"
+#include "module/engine/quota/acquire_waiter.hpp"
+#include "module/engine/quota/quota_decision.hpp"
+#include "module/engine/table_set.hpp"
+#include "module/key/address_blocks.hpp"
+#include "module/process/environment.hpp"
+
+namespace tollgate::engine {
+
+/// Decides one request: authenticates its key, then decides by its quotas. Waits for Redis where
+/// the node knows too little. Produces an Outcome, once.
+class Admission : private AcquireWaiter, private LookupWaiter, private FlightWaiter {
+  public:
+    /// The request that is decided.
+    class Client : private Pinned, public ValueSource {
+      public:
+        ~Client() override = default;
+
+        /// The units that the request costs; 0 takes none. Called once, when its key is
+        /// authenticated and has quotas.
+        virtual std::int64_t cost() = 0;
+        /// The bytes live as long as the request.
+        virtual AddressBytes address() const = 0;
+        virtual Log& log() noexcept = 0;
+        /// The outcome is decided. Called once, possibly before start() returns. Must not destroy
+        /// the admission.
+        virtual void on_outcome() noexcept = 0;
+    };
+    struct Options {
+        bool refusals_strike = true;  ///< whether a 429 counts towards a ban
+        /// Only the key, its plan and its scopes are checked: another admission has counted the
+        /// request. `on_failure` does not apply: if Redis can't be asked, the request gets 503.
+        bool checks_key_only = false;
+        /// The scopes that the key must have, in the form of parse_scopes. Must outlive the
+        /// admission.
+        std::string_view scopes{};
+        /// settle() follows when a granted request ends.
+        bool settles = false;
+        /// Of a request without a key.
+        Error missing_key = kMissingApiKey;
+    };
+
+    /// The table set and the client must outlive it.
+    Admission(TableSet& tables, Client& client, const Options& options)
+        : tables_(tables),
+          client_(client),
+          options_(options),
+          authenticator_(tables),
+          group_(tables),
+          quota_(tables, authenticator_, group_) {}
+    /// Calls under way continue without a waiter.
+    ~Admission() override = default;
+
+    const Outcome& outcome() const { return outcome_; }
+    const TableSet& tables() const { return tables_; }
+
+    /// Decides the request by its key; nothing if it has none. It is decided when this returns, or
+    /// later, when Redis has answered.
+    void start(std::optional<std::string_view> token) noexcept;
+    /// The same for a request with a subject, which needs no key. The texts need not live longer
+    /// than this call.
+    void start(const Subject& subject) noexcept;
+    /// Lets the request pass without a key and without a quota.
+    void bypass() noexcept { grant(Verdict::kBypassed); }
+    /// Refuses a key with 403 that another admission has authenticated.
+    void forbid(const Error& error, std::shared_ptr<const KeyRecord> record) noexcept;
+    /// Refuses the request as another admission of its key has refused it, which this outcome says.
+    /// Throws std::bad_alloc.
+    void refuse_as(const Outcome& outcome);
+    /// Redis took too long: `on_failure` applies.
+    void time_out() noexcept;
+    /// The request has ended: no callback follows.
+    void abandon() noexcept;
+    /// Whether the request's cost is settled when it ends, and is not yet.
+    bool settles() const noexcept override { return options_.settles; }
+    /// A request has ended and, if it was granted, has used so many units: charges or refunds the
+    /// difference to its cost. Without a value, its cost stands. No effect the second time.
+    void settle(std::optional<std::int64_t> used) noexcept;
+
+    /// The plan that responses and logs show: that of the record, or, if a subject has none, the
+    /// default of the first table. Empty without a record.
+    std::string_view plan() const;
+    /// Where the request is counted: by the plan that the first table applies, which is that of the
+    /// group if the table counts groups. nullptr without statistics.
+    RequestStatistics* statistics() const;
+    /// The limits of requests in flight of the key. Throws std::bad_alloc.
+    std::vector<FlightState> flights() const {
+        return places_ ? places_->states() : std::vector<FlightState>();
+    }
+
+    /// Why the key may not be used with another set of tables that requires these scopes: it lacks
+    /// a scope, its plan is not in all of them, or they count in another Redis. Nothing if it may.
+    std::optional<Error> refusal_in(const TableSet& tables, std::string_view scopes) const;
+
+  private:
+    Engine& engine() const { return tables_.engine(); }
+
+    /// Refuses the request with 503.
+    void refuse_unavailable() noexcept;
+    /// Runs a step. If it throws, the request waits for nothing any more and gets 503.
+    template <typename Step>
+    void guard(Step step) noexcept {
+        if (!attempt(client_.log(), step)) {
+            abandon();
+            refuse_unavailable();
+        }
+    }
+    void go_on(Authenticator::Result result, ExactSteadyTime now);
+    bool find_group();
+    bool choose_quotas();
+    void decide_by_quotas(ExactSteadyTime now);
+    void use(FlightAnswer answer);
+    void apply(Decision decision);
+    void apply_failure_policy();
+    void refuse_unpayable();
+    void refuse_in_flight();
+
+    bool on_turn() noexcept override;
+    void on_record(const redis::Lookup& lookup, SteadyTime sent) noexcept override;
+    void on_lookup_failed() noexcept override;
+    void on_place(FlightAnswer answer) noexcept override;
+    void on_decision(Decision decision) noexcept override;
+    void on_retry() noexcept override;
+    void on_unavailable(AcquireFailure failure) noexcept override;
+
+    void show_address_budget(std::int64_t cost);
+    void refuse_key(const Error& error);
+    void forbid(const Error& error) noexcept;
+    void refuse_limited(Verdict verdict, const Error& error, std::int64_t retry_after) noexcept;
+    void finish(Verdict verdict, int status, const Error& error) noexcept;
+    void grant(Verdict verdict) noexcept { finish(verdict, 0, {}); }
+
+    TableSet& tables_;
+    Client& client_;
+    Options options_;
+    Authenticator authenticator_;
+    GroupFinder group_;
+    bool awaits_group_ = false;      ///< the look-up under way is that of the group
+    bool looks_up_unknown_ = false;  ///< TableSet::admits_lookup has admitted the one under way
+    QuotaDecision quota_;
+    std::unique_ptr<FlightPlaces> places_;  ///< nullptr: no table limits the requests in flight
+    Outcome outcome_;
+};
+
+}  // namespace tollgate::engine

@@ -1,0 +1,75 @@
+#include "module/engine/identity/group_finder.hpp"
+
+#include <string>
+#include <utility>
+
+#include "module/engine/engine.hpp"
+#include "module/engine/quota/held_quotas.hpp"
+#include "module/key/digest.hpp"
+#include "module/redis/protocol/schema.hpp"
+
+namespace tollgate::engine {
+
+KeyCache::Key group_key(std::uint32_t redis, std::string_view group) {
+    // The place of a change depends on the first bytes of this digest: see Changes.
+    return {redis, sha256(std::string(redis::kChangeOfGroup).append(group))};
+}
+
+KeyRecord group_record(const redis::Lookup& lookup, std::string_view group) {
+    KeyRecord record;
+    record.active = lookup.outcome == redis::Lookup::Outcome::kFound && lookup.record.id == group;
+    record.id = group;
+    if (record.active) {
+        record.plan = lookup.record.plan;
+        record.limits = lookup.record.limits;
+    }
+    return record;
+}
+
+bool GroupFinder::find(const KeyRecord& key) {
+    group_ = key.group;
+    const std::uint32_t redis = engine().settings().name_hash;
+    key_ = group_key(redis, group_);
+    id_ = id_hash(group_);
+    Zone& zone = engine().zone();
+    const SteadyTime now = engine().steady_time();
+    KeyCache::Found found;
+    const bool is_cached = LockedStripe(zone, key_).keys().find(key_, now, found) && found.exists;
+    if (!is_cached || found.checked <= zone.last_made_change(redis, key_.digest)) {
+        return false;
+    }
+    if (now - found.checked < engine().settings().stale_keys) {
+        record_ = std::make_shared<const KeyRecord>(std::move(found.record));
+        checked_ = found.checked;
+    }
+    const bool is_current = found.checked > zone.last_change(redis, key_.digest) &&
+                            engine().changes().is_fresh(found.checked, now);
+    return is_current && record_ != nullptr;
+}
+
+void GroupFinder::use(const KnownKey& known) {
+    group_ = known.record->group;
+    key_ = known.group_key;
+    id_ = known.group_id;
+    record_ = known.group;
+    checked_ = known.checked;
+}
+
+void GroupFinder::use(const redis::Lookup& lookup, SteadyTime sent) {
+    record_ = std::make_shared<const KeyRecord>(group_record(lookup, group_));
+    checked_ = sent;
+}
+
+bool GroupFinder::store_record() const {
+    if (record_ == nullptr) {
+        return true;
+    }
+    const LockedStripe stripe(engine().zone(), key_);
+    const auto is_stored = [&] { return stripe.keys().has_id(key_.hash(), id_); };
+    if (!is_stored()) {
+        put_record(engine().tables(), engine().zone(), stripe, key_, *record_, checked_);
+    }
+    return is_stored();
+}
+
+}  // namespace tollgate::engine

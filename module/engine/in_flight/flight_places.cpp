@@ -1,0 +1,71 @@
+#include "module/engine/in_flight/flight_places.hpp"
+
+#include <algorithm>
+
+#include "module/engine/engine.hpp"
+
+namespace tollgate::engine {
+
+Flights& FlightPlaces::flights() const {
+    return tables_.engine().flights();
+}
+
+FlightKey FlightPlaces::key_of(const TableQuota& quota) const {
+    return {
+        .id = id_hash_, .redis = tables_.engine().settings().name_hash, .table = quota.table_id};
+}
+
+template <typename Enter>
+FlightAnswer FlightPlaces::enter_each(Enter enter) {
+    for (; are_required() && next_ < quotas_->size(); ++next_) {
+        const TableQuota& quota = (*quotas_)[next_];
+        const FlightAnswer answer =
+            quota.in_flight == 0 ? FlightAnswer::kEntered : enter(key_of(quota), quota);
+        if (answer != FlightAnswer::kEntered) {
+            return answer;
+        }
+    }
+    return FlightAnswer::kEntered;
+}
+
+FlightAnswer FlightPlaces::enter(FlightWaiter& waiter) {
+    return enter_each([&](const FlightKey& key, const TableQuota& quota) {
+        return flights().enter(id_, key, quota, waiter);
+    });
+}
+
+FlightAnswer FlightPlaces::enter_alone(bool without_limit) {
+    return enter_each([&](const FlightKey& key, const TableQuota& quota) {
+        return flights().enter_alone(id_, key, quota, without_limit);
+    });
+}
+
+void FlightPlaces::leave() noexcept {
+    for (std::size_t i = 0; i < next_; ++i) {
+        const TableQuota& quota = (*quotas_)[i];
+        if (quota.in_flight != 0) {
+            flights().leave(key_of(quota));
+        }
+    }
+    next_ = 0;
+}
+
+std::vector<FlightState> FlightPlaces::states() const {
+    std::vector<FlightState> states;
+    for (const TableQuota& quota : *quotas_) {
+        if (quota.in_flight != 0) {
+            states.push_back({.table = quota.table,
+                              .policy = quota.in_flight_policy,
+                              .limit = quota.in_flight,
+                              .requests = flights().in_flight(key_of(quota))});
+        }
+    }
+    return states;
+}
+
+bool need_places(const Quotas& quotas) {
+    return std::ranges::any_of(quotas,
+                               [](const TableQuota& quota) { return quota.in_flight != 0; });
+}
+
+}  // namespace tollgate::engine

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "module/engine/in_flight/flights.hpp"
+#include "module/engine/table_set.hpp"
+#include "module/plan/limits.hpp"
+
+namespace tollgate::engine {
+
+/// The places of one request: one in each plan table that limits the requests in flight.
+class FlightPlaces {
+  public:
+    /// The request needs a place in each of these tables that has `in_flight`. If it `is_free`, it
+    /// only shows them. The table set must outlive it.
+    FlightPlaces(TableSet& tables, std::string_view id, const IdHash& id_hash,
+                 std::shared_ptr<const Quotas> quotas, bool is_free)
+        : tables_(tables),
+          id_(id),
+          id_hash_(id_hash),
+          quotas_(std::move(quotas)),
+          is_free_(is_free) {}
+    ~FlightPlaces() { leave(); }
+    FlightPlaces(const FlightPlaces&) = delete;
+    FlightPlaces& operator=(const FlightPlaces&) = delete;
+
+    bool are_required() const { return !is_free_; }
+
+    /// Takes the places that the request does not have yet. kAsk: the waiter gets the answer for
+    /// the next one of them. Throws std::bad_alloc.
+    FlightAnswer enter(FlightWaiter& waiter);
+    /// The waiter got a place: the request has it.
+    void entered() noexcept { ++next_; }
+    /// The table whose place the request takes next; after kFull: the one that has refused it.
+    const TableQuota& next() const { return (*quotas_)[next_]; }
+    /// Takes them while Redis is unreachable: see Flights::enter_alone. Throws std::bad_alloc.
+    FlightAnswer enter_alone(bool without_limit);
+    /// Gives all places back.
+    void leave() noexcept;
+
+    /// The limits of the tables. Throws std::bad_alloc.
+    std::vector<FlightState> states() const;
+
+  private:
+    Flights& flights() const;
+    FlightKey key_of(const TableQuota& quota) const;
+    template <typename Enter>
+    FlightAnswer enter_each(Enter enter);
+
+    TableSet& tables_;
+    std::string id_;
+    IdHash id_hash_;
+    std::shared_ptr<const Quotas> quotas_;
+    bool is_free_;
+    std::size_t next_ = 0;  ///< the request has the places of the quotas before this one
+};
+
+/// Whether a request of a key with these quotas needs places.
+bool need_places(const Quotas& quotas);
+
+}  // namespace tollgate::engine

@@ -1,0 +1,182 @@
+#include "module/engine/quota/slices.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/engine/quota/loaded_states.hpp"
+#include "module/engine/quota/settlement.hpp"
+#include "module/quota/lease.hpp"
+
+namespace tollgate::engine {
+
+namespace {
+
+/// How often slices are looked for that have ended without a request.
+constexpr SteadyTime kSliceInterval = Slice::kLongest / 2;
+/// How often recalls are looked for. The pass that follows a recall waits longer.
+constexpr SteadyTime kRecallLookInterval{10};
+/// A recall may be noted so much later than it was received.
+constexpr SteadyTime kNotedWithin{10};
+/// A turn ends this number of slices, and looks at this number of keys: requests wait meanwhile.
+constexpr std::size_t kMostEnded = 128;
+constexpr std::size_t kMostKeysVisited = 2048;
+
+AcquireRequest request_for(const KnownKey& key) {
+    AcquireRequest request;
+    request.id = key.record->id;
+    request.id_hash = key.id;
+    request.api_key = key.key.hash();
+    request.quotas = key.quotas;
+    request.group = key.record->group;
+    if (key.group) {
+        request.group_hash = key.group_id;
+        request.group_key = key.group_key.hash();
+    }
+    return request;
+}
+
+}  // namespace
+
+Slices::Slices(EngineContext& context, Settlement& settlement)
+    : context_(context),
+      settlement_(settlement),
+      timer_(context.make_timer([this] { on_timer(); })) {}
+
+void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
+                  const ClockBounds& now) noexcept {
+    const std::uint32_t redis = context_.settings().name_hash;
+    if (is_shutting_down_ || !key.slice.is_worthwhile(states, *key.quotas, now.steady) ||
+        is_recalled(*key.quotas,
+                    context_.zone().last_recall(redis, key.id, key.group_id, *key.quotas), now)) {
+        return;
+    }
+    // Without memory for a slice, requests are granted from the lease.
+    attempt(context_.log(), [&] {
+        if (!key.is_watched) {
+            active_.push_back(&key);
+            key.is_watched = true;
+        }
+        if (!std::exchange(is_waiting_, true)) {
+            expired_looked_ = recalls_looked_ = now.steady;
+            timer_->start(kRecallLookInterval);
+        }
+        if (!states.prepare_records(key.slice, context_.worker().process())) {
+            return;
+        }
+        const std::size_t workers =
+            std::max<std::size_t>(context_.zone().workers().count(WorkerSet::kMost), 1);
+        // With several tables, this worker may have another slice of the lease, for a location with
+        // other tables.
+        const bool is_shared = workers > 1 || context_.tables().size() > 1;
+        key.slice.take(states, *key.quotas, shown, now, {workers, is_shared});
+    });
+}
+
+void Slices::end(KnownKey& key) noexcept {
+    if (key.slice.is_taken()) {
+        attempt(context_.log(), [&] { return_slice(key); });
+    }
+    if (std::exchange(key.is_watched, false)) {
+        std::erase(active_, &key);
+    }
+}
+
+void Slices::end(const IdHash& id) noexcept {
+    end_those([&](const KnownKey& key) {
+        return is_same_id(key.id, id) || (key.group && is_same_id(key.group_id, id));
+    });
+}
+
+/// Returns the slices for which this is true, unless there are too many to look for them.
+template <typename Ends>
+void Slices::end_those(Ends ends) noexcept {
+    if (active_.size() > kMostKeysVisited) {
+        return;
+    }
+    for (KnownKey* key : active_) {
+        if (key->slice.is_taken() && ends(*key)) {
+            attempt(context_.log(), [&] { return_slice(*key); });
+        }
+    }
+}
+
+/// Returns the slices of what was recalled meanwhile. None is taken of it for a second.
+void Slices::end_recalled(SteadyTime now) noexcept {
+    const std::uint32_t redis = context_.settings().name_hash;
+    const Zone& zone = context_.zone();
+    const SteadyTime since = std::exchange(recalls_looked_, now) - kNotedWithin;
+    const SteadyTime last = zone.last_recall(redis);
+    if (last < since) {
+        return;
+    }
+    end_those([&](const KnownKey& key) {
+        return zone.last_recall(redis, key.id, key.group_id, *key.quotas) >= since;
+    });
+    settlement_.begin_pass(last);
+}
+
+void Slices::return_slice(KnownKey& key) {
+    AcquireRequest request = request_for(key);
+    request.demand.changed = context_.zone().last_change(key.key.redis, key.key.digest, key.id);
+    if (request.group_key != 0) {
+        request.demand.changed =
+            std::max(request.demand.changed, context_.zone().last_change_of(request.group_key));
+    }
+    const SteadyTime now = context_.steady_time();
+    {
+        const LockedStripe stripe(context_.zone(), key.id);
+        LoadedStates states(stripe, context_, request);
+        key.slice.end(states, *key.quotas, request.demand, now);
+        states.save(now);
+    }
+    settlement_.settle_without_pass(request);
+}
+
+void Slices::on_timer() noexcept {
+    const SteadyTime now = context_.steady_time();
+    end_recalled(now);
+    if (next_ != 0 || now - expired_looked_ >= kSliceInterval) {
+        end_expired(now);
+    }
+    is_waiting_ = !active_.empty();
+    if (is_waiting_) {
+        timer_->start(next_ == 0 ? kRecallLookInterval : SteadyTime(1));
+    }
+}
+
+void Slices::end_expired(SteadyTime now) noexcept {
+    if (next_ == 0) {
+        expired_looked_ = now;
+    }
+    std::size_t ended = 0;
+    std::size_t visited = 0;
+    // From the end to the beginning: the last key takes the place of one that is not watched.
+    next_ = next_ == 0 ? active_.size() : std::min(next_, active_.size());
+    while (next_ > 0 && ended < kMostEnded && visited < kMostKeysVisited) {
+        KnownKey& key = *active_[--next_];
+        if (key.slice.is_taken() && key.slice.ends() <= now) {
+            attempt(context_.log(), [&] { return_slice(key); });
+            ++ended;
+        }
+        ++visited;
+        key.is_watched = key.slice.is_taken();
+        if (!key.is_watched) {
+            active_[next_] = active_.back();
+            active_.pop_back();
+        }
+    }
+}
+
+void Slices::end_all() noexcept {
+    for (KnownKey* key : std::exchange(active_, {})) {
+        key->is_watched = false;
+        end(*key);
+    }
+}
+
+void Slices::shut_down() noexcept {
+    is_shutting_down_ = true;
+    end_all();
+}
+
+}  // namespace tollgate::engine

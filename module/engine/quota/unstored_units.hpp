@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "module/engine/quota/acquire_waiter.hpp"
+#include "module/process/environment.hpp"
+#include "module/report/statistics.hpp"
+#include "module/zone/quota_cache.hpp"
+
+namespace tollgate::engine {
+
+class EngineContext;
+
+/// What a worker keeps because the zone has no place for it: units of quotas, and ids to which the
+/// zone holds units. See LoadedStates::save and Settlement::keep_owner.
+class UnstoredUnits {
+  public:
+    /// Units of so many quotas are kept. A turn of the worker tries to store all.
+    static constexpr std::size_t kMost = 512;
+
+    /// The statistics must outlive it.
+    explicit UnstoredUnits(RedisStatistics& statistics) : statistics_(statistics) {}
+    /// What is left is lost.
+    ~UnstoredUnits();
+    UnstoredUnits(const UnstoredUnits&) = delete;
+    UnstoredUnits& operator=(const UnstoredUnits&) = delete;
+
+    /// Takes the units of a state for which the zone has no place. They are still in the state if
+    /// there are too many, or if memory is short: false. The request may have other quotas, too.
+    bool take(const AcquireRequest& request, const TableQuota& quota, QuotaState& state) noexcept;
+    /// Keeps the id of a request whose quotas may hold units in the zone, without a record in it.
+    void keep_owner(const AcquireRequest& request) noexcept;
+
+    /// Stores what has a place by now. Then calls `settle` with a request of the quota if it holds
+    /// units in the zone. It returns false if the id must be kept, because no pass of Settlement
+    /// finds it. Throws std::bad_alloc.
+    void store(EngineContext& context, const std::function<bool(const AcquireRequest&)>& settle);
+
+  private:
+    /// Of one quota.
+    struct Entry : private Pinned {
+        Entry(const AcquireRequest& of, const TableQuota& quota);
+
+        QuotaCache::StoredKey key;
+        std::string id;
+        std::string group;
+        AcquireRequest request;  ///< for the quota only
+        QuotaState state;        ///< see take_unstored
+    };
+    Entry* entry_for(const AcquireRequest& request, const TableQuota& quota) noexcept;
+    bool store(Entry& entry, EngineContext& context,
+               const std::function<bool(const AcquireRequest&)>& settle);
+    bool drop_ended(const Entry& entry, const ClockBounds& now);
+
+    RedisStatistics& statistics_;
+    std::vector<std::unique_ptr<Entry>> entries_;
+};
+
+}  // namespace tollgate::engine

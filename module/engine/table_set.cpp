@@ -1,0 +1,104 @@
+#include "module/engine/table_set.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "module/engine/engine.hpp"
+#include "module/text/name_hash.hpp"
+#include "module/text/parse_error.hpp"
+
+namespace tollgate::engine {
+
+namespace {
+
+/// The first table with an `anonymous` budget; nullptr if there is none.
+const PlanTable* table_with_budget(std::span<const PlanTable* const> tables) {
+    const auto found = std::ranges::find_if(
+        tables, [](const PlanTable* table) { return !table->anonymous.empty(); });
+    return found == tables.end() ? nullptr : *found;
+}
+
+}  // namespace
+
+TableSet::TableSet(std::span<const PlanTable* const> tables, const std::optional<BanPolicy>& ban,
+                   Engine& engine, std::vector<RequestStatistics*> statistics)
+    : tables_(tables),
+      ban_(ban),
+      engine_(engine),
+      budget_(table_with_budget(tables)),
+      quotas_(tables),
+      counts_groups_(std::ranges::any_of(tables, &PlanTable::by_group)),
+      statistics_(std::move(statistics)) {
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        if (tables[i]->counts_values()) {
+            counting_values_.push_back(i);
+        }
+    }
+}
+
+std::shared_ptr<const Quotas> TableSet::quotas_of(const KeyRecord& key, const KeyRecord* group) {
+    try {
+        return quotas_.find(key, group);
+    } catch (const ParseError& e) {
+        engine_.report_record("limits of key \"" + key.id + "\"" +
+                              (group == nullptr ? "" : " or group \"" + group->id + "\"") + ": " +
+                              e.what());
+        return nullptr;
+    }
+}
+
+WindowStates TableSet::charge_address(AddressBytes address, std::int64_t cost, Instant now) const {
+    if (budget_ == nullptr) {
+        return {};
+    }
+    const AddressBudgets::Owner owner{name_hash(budget_->name), client_address(address)};
+    auto windows = LockedStripe(engine_.zone(), owner)
+                       .addresses()
+                       .charge(owner, budget_->anonymous, cost, now);
+    if (budget_->anonymous_is_shared && cost > 0 &&
+        std::ranges::none_of(windows, &WindowState::exhausted) &&
+        SharedBudgets::is_worth_telling(windows)) {
+        engine_.shared_budgets().note(*budget_, owner.address);
+    }
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        windows[i].table = budget_->name;
+        windows[i].policy = budget_->anonymous_policies[i];
+    }
+    return windows;
+}
+
+bool TableSet::admits_lookup(AddressBytes address, Instant now) const {
+    if (budget_ == nullptr) {
+        const auto owner = AddressBudgets::without_budget(client_address(address));
+        return LockedStripe(engine_.zone(), owner).addresses().admits_lookup(owner, now);
+    }
+    const AddressBudgets::Owner owner{name_hash(budget_->name), client_address(address)};
+    return LockedStripe(engine_.zone(), owner)
+        .addresses()
+        .admits_lookup(owner, budget_->anonymous, now);
+}
+
+void TableSet::note_unknown(AddressBytes address, Instant now) const {
+    if (budget_ == nullptr) {
+        const auto owner = AddressBudgets::without_budget(client_address(address));
+        LockedStripe(engine_.zone(), owner).addresses().note_unknown(owner, now);
+    }
+}
+
+bool TableSet::has_plan(std::string_view plan) const {
+    return std::ranges::all_of(tables_, [&](const PlanTable* table) {
+        return table->by_group || table->find(plan) != nullptr;
+    });
+}
+
+RequestStatistics* TableSet::statistics_of(const KeyRecord* record) const {
+    if (statistics_.empty()) {
+        return nullptr;
+    }
+    const PlanTable& first = *tables_.front();
+    const Plan* plan = record == nullptr ? nullptr : first.find(record->plan);
+    return plan == nullptr ? statistics_.back()
+                           : statistics_[static_cast<std::size_t>(plan - first.plans.data())];
+}
+
+}  // namespace tollgate::engine

@@ -1,0 +1,71 @@
+#include "module/plan/plan_quotas.hpp"
+
+#include <algorithm>
+
+namespace tollgate {
+
+namespace {
+
+/// A cache is cleared at this size. Plans and limits come from key records; if there are so many,
+/// most are not used again.
+constexpr std::size_t kMostRemembered = 1024;
+
+template <typename Map>
+void bound(Map& map) {
+    if (map.size() >= kMostRemembered) {
+        map.clear();
+    }
+}
+
+/// Both texts as one. Neither contains the separator.
+std::string joined(std::string_view of_key, std::string_view of_group) {
+    return std::string(of_key).append(1, '\n').append(of_group);
+}
+
+}  // namespace
+
+bool PlanQuotas::is_custom(const KeyRecord& key, const KeyRecord* group) const {
+    return std::ranges::any_of(tables_, [&](const PlanTable* table) {
+        if (table->by_group && group == nullptr) {
+            return false;
+        }
+        const Plan* found = table->find(table->by_group ? group->plan : key.plan);
+        return found != nullptr && found->kind == Plan::Kind::kCustom;
+    });
+}
+
+std::shared_ptr<const Quotas> PlanQuotas::choose(const KeyRecord& key,
+                                                 const KeyRecord* group) const {
+    auto quotas = choose_quotas(tables_, key, group);
+    return quotas ? std::make_shared<const Quotas>(std::move(*quotas)) : nullptr;
+}
+
+std::shared_ptr<const Quotas> PlanQuotas::find(const KeyRecord& key, const KeyRecord* group) {
+    return group == nullptr
+               ? find(key.plan, key.limits, key, nullptr)
+               : find(joined(key.plan, group->plan), joined(key.limits, group->limits), key, group);
+}
+
+std::shared_ptr<const Quotas> PlanQuotas::find(const std::string& plan_name,
+                                               const std::string& limits, const KeyRecord& key,
+                                               const KeyRecord* group) {
+    auto plan = by_plan_.find(plan_name);
+    if (plan == by_plan_.end()) {
+        const bool custom = is_custom(key, group);
+        Choice choice{custom, custom ? nullptr : choose(key, group), {}};
+        bound(by_plan_);
+        plan = by_plan_.emplace(plan_name, std::move(choice)).first;
+    }
+    Choice& choice = plan->second;
+    if (!choice.custom) {
+        return choice.quotas;
+    }
+    const auto known = choice.by_limits.find(limits);
+    if (known != choice.by_limits.end()) {
+        return known->second;
+    }
+    bound(choice.by_limits);
+    return choice.by_limits.emplace(limits, choose(key, group)).first->second;
+}
+
+}  // namespace tollgate

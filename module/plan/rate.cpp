@@ -1,0 +1,106 @@
+#include "module/plan/rate.hpp"
+
+#include <algorithm>
+
+#include "module/plan/bucket.hpp"
+#include "module/text/parse_error.hpp"
+#include "module/text/whole_number.hpp"
+#include "module/text/words.hpp"
+
+namespace tollgate {
+
+namespace {
+
+constexpr std::string_view kBurst = "burst=";
+
+/// Makes a bucket of the last rate.
+void set_burst(std::vector<Rate>& rates, std::string_view word) {
+    if (rates.empty()) {
+        throw ParseError(in_quotes(word) + " follows no rate");
+    }
+    Rate& rate = rates.back();
+    if (rate.is_bucket()) {
+        throw ParseError("duplicate parameter " + in_quotes(word));
+    }
+    if (rate.period.is_month()) {
+        throw ParseError(in_quotes(format_rate(rate)) +
+                         " has no burst: months have different lengths");
+    }
+    const std::int64_t most = most_burst(rate.period);
+    const auto burst = parse_whole_number(word.substr(kBurst.size()), 1, most);
+    if (!burst) {
+        throw ParseError("invalid parameter " + in_quotes(word) + ": a burst of " +
+                         in_quotes(format_rate(rate)) + " is a number from 1 to " +
+                         std::to_string(most));
+    }
+    rate.burst = *burst;
+}
+
+}  // namespace
+
+Rate parse_rate(std::string_view text) {
+    constexpr std::string_view kPer = "r/";
+    const auto per = std::min(text.find(kPer), text.size());
+    const auto requests = parse_whole_number(text.substr(0, per), 1, kMostRequests);
+    const auto period = parse_period(text.substr(std::min(per + kPer.size(), text.size())));
+    if (!requests || !period) {
+        throw ParseError("invalid rate \"" + std::string(text) + "\"" +
+                         (text.ends_with("month") ? ": use \"r/month\"" : ""));
+    }
+    return {*requests, *period};
+}
+
+std::vector<Rate> parse_rates(std::span<const std::string_view> words) {
+    const auto is_burst = [](std::string_view word) { return word.starts_with(kBurst); };
+    const auto bursts = static_cast<std::size_t>(std::ranges::count_if(words, is_burst));
+    if (words.empty() || words.size() - bursts > kMaxRates) {
+        throw ParseError("a plan has one to four rates");
+    }
+    std::vector<Rate> rates;
+    rates.reserve(words.size());
+    for (const auto word : words) {
+        if (is_burst(word)) {
+            set_burst(rates, word);
+        } else {
+            rates.push_back(parse_rate(word));
+        }
+    }
+    std::ranges::sort(rates, {}, &Rate::period);
+    for (std::size_t i = 1; i < rates.size(); ++i) {
+        const Rate& shorter = rates[i - 1];
+        const Rate& longer = rates[i];
+        if (shorter.period == longer.period) {
+            throw ParseError("two rates with one period: \"" + format_rate(shorter) + "\" and \"" +
+                             format_rate(longer) + "\"");
+        }
+        if (longer.requests < shorter.requests) {
+            throw ParseError("\"" + format_rate(longer) + "\" allows less than the shorter \"" +
+                             format_rate(shorter) + "\"");
+        }
+    }
+    return rates;
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+    std::vector<std::string_view> words;
+    for (auto word = next_word(text); !word.empty(); word = next_word(text)) {
+        words.push_back(word);
+    }
+    return words;
+}
+
+void require_sliding(std::span<const Rate> rates) {
+    const auto month =
+        std::ranges::find_if(rates, [](const Rate& rate) { return rate.period.is_month(); });
+    if (month != rates.end()) {
+        throw ParseError("\"" + format_rate(*month) +
+                         "\" cannot slide: a month has a fixed window");
+    }
+}
+
+std::string format_rate(const Rate& rate) {
+    return std::to_string(rate.requests) + "r/" + format_period(rate.period) +
+           (rate.is_bucket() ? " " + std::string(kBurst) + std::to_string(rate.burst) : "");
+}
+
+}  // namespace tollgate

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/plan/period.hpp"
+#include "module/plan/units.hpp"
+
+namespace tollgate {
+
+/// A number of requests in each window of a period; or a token bucket that gets this number of
+/// tokens in each period (see bucket.hpp).
+struct Rate {
+    std::int64_t requests;  ///< 1 to kMostRequests, or kNoLimit
+    Period period;
+    std::int64_t burst = 0;  ///< the tokens of a full bucket, at most most_burst(); 0: a window
+
+    bool is_bucket() const { return burst > 0; }
+    /// The most units that are granted at once.
+    std::int64_t limit() const { return is_bucket() ? burst : requests; }
+    bool operator==(const Rate&) const = default;
+};
+
+/// The most requests of a rate, and the largest cost of a request.
+constexpr std::int64_t kMostRequests = 1'000'000'000'000;
+
+/// Rate::requests of a window that counts and refuses nothing: more units are never counted.
+constexpr std::int64_t kNoLimit = Units::kMost;
+
+/// A plan has at most this many rates: one script call decides them all, and a header line shows
+/// them all.
+constexpr std::size_t kMaxRates = 4;
+
+/// A quota has at most this many windows: those of the plan's rates, and a day without a limit.
+constexpr std::size_t kMaxWindows = kMaxRates + 1;
+
+/// Reads `60r/m`, `100r/15m`, `1000r/month`: a count, `r/`, and a period (see parse_period). Throws
+/// ParseError.
+Rate parse_rate(std::string_view text);
+
+/// Reads one to kMaxRates rates, each optionally followed by `burst=N`, and sorts them by period,
+/// ascending. Throws ParseError, also if two rates have the same period or if a longer period
+/// allows less than a shorter one. A month is longer than 30 days and shorter than 31. It has no
+/// burst.
+std::vector<Rate> parse_rates(std::span<const std::string_view> words);
+
+/// The words of a text that are separated by spaces, as views into it.
+std::vector<std::string_view> words_of(std::string_view text);
+
+/// Throws ParseError if windows of these rates cannot slide: months have different lengths, so no
+/// part of the last month overlaps a month that ends now.
+void require_sliding(std::span<const Rate> rates);
+
+/// Writes a rate as parse_rates reads it: `60r/m`, `10r/s burst=20`.
+std::string format_rate(const Rate& rate);
+
+}  // namespace tollgate

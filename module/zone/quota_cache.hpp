@@ -1,0 +1,378 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "module/key/digest.hpp"
+#include "module/quota/owed_units.hpp"
+#include "module/quota/plain_acquire.hpp"
+#include "module/quota/quota_state.hpp"
+#include "module/zone/quota_layouts.hpp"
+#include "module/zone/set_associative.hpp"
+#include "module/zone/uint48.hpp"
+
+namespace tollgate {
+
+/// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Small
+/// quotas (is_small) use small places. What few quotas have at a time is beside their places, in
+/// a table of its own: a report, lost calls, and owed units that a small place has no room for. The
+/// least recently used are evicted, except those that hold a lease or owed units. These remain
+/// until any worker has reported them to Redis. A quota of a value evicts only others of its id in
+/// the table, and quotas whose windows have ended. The caller holds the lock of its stripe.
+class QuotaCache {
+  public:
+    /// At most so many values of an id in a plan table are stored: a flood of values evicts others
+    /// of the same id.
+    static constexpr std::size_t kMostValues = 992;
+
+    /// Identifies a quota: an id in a plan table of a Redis, and a value if the table counts them.
+    struct Key {
+        IdHash id;
+        std::uint32_t redis;  ///< name_hash of the `tollgate_redis`
+        std::uint32_t table;  ///< name_hash of the plan table
+        WindowLayout layout;
+        bool is_small;  ///< see is_small(); stored in a small place
+        /// KeyCache::Key::hash of the API key that was used last; its record contains the id in
+        /// clear text. Not part of the identity of a quota.
+        std::uint64_t api_key = 0;
+        std::uint64_t place_hash;  ///< of its identity; values share a few of them: see kMostValues
+        std::uint64_t value = 0;   ///< ValueDigest::number
+
+        Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota, std::uint64_t used);
+        /// For SetAssociative.
+        std::uint64_t hash() const { return place_hash; }
+
+      private:
+        Key(const IdHash& of, std::uint32_t redis_id, std::uint32_t table_id,
+            const QuotaShape& shape, std::uint64_t used, std::uint64_t value_number);
+    };
+
+    /// A key as it is stored. Contains only numbers, because a worker that is killed may
+    /// leave invalid bytes.
+    struct StoredKey {
+        explicit StoredKey(const Key& key);
+        bool is(const Key& key) const;
+        /// Whether this is another value of the quota.
+        bool is_sibling(const Key& key) const;
+        WindowLayout layout() const;
+        /// See Held::quota.
+        TableQuota quota(std::string_view table_name) const;
+
+        IdHash id;
+        std::uint32_t redis;
+        std::uint32_t table;
+        std::array<std::uint32_t, kMaxWindows> periods;
+        std::uint32_t sliding : 1;
+        std::uint32_t is_small : 1;  ///< whether the quota is in a small place
+        std::uint64_t api_key;
+        std::uint64_t value;
+    };
+
+    /// What a held quota tells before it is unpacked. Refers to the entry.
+    struct HeldSummary {
+        const IdHash& id;
+        std::uint32_t redis;
+        std::uint32_t table;
+        Period shortest;  ///< of its windows and buckets
+        std::uint64_t value;
+        HeldUnits units;
+
+        /// For SetAssociative: that of the shortest horizon.
+        SteadyTime due_at() const { return settling_due(units, SteadyTime{}); }
+    };
+
+    /// A quota that holds a lease or owed units.
+    struct Held {
+        IdHash id;
+        std::uint64_t api_key;
+        std::uint32_t redis;
+        std::uint32_t table;
+        WindowLayout layout;
+        QuotaState state;  ///< without its report and lost calls
+        bool has_report;   ///< or lost calls
+        bool is_small;     ///< stored in a small place
+        std::uint64_t value = 0;
+
+        HeldSummary summary() const;
+        /// A quota with the same windows, stored in the same kind of place. Its limits are not
+        /// known, except for the rates of buckets.
+        TableQuota quota(std::string_view table_name) const;
+        /// Whether all its windows have ended: its counts have no effect any more.
+        bool has_ended(Instant now) const;
+    };
+
+    /// Views of shared memory: see SetAssociative and QuotaLayouts.
+    QuotaCache(std::span<std::byte> small, std::span<std::byte> large, std::span<std::byte> reports,
+               std::span<std::byte> layouts)
+        : small_(small), large_(large), reports_(reports), layouts_(layouts) {}
+
+    /// The stored state, or an empty one. Only save() marks the quota as used.
+    QuotaState load(const Key& key) const;
+    /// The same, into an empty state. Returns the place, for a save() under the same lock. Faster
+    /// if the quota is still at `place`, which an earlier load() returned.
+    Place load(const Key& key, QuotaState& state, Place place = {}) const;
+    /// Prepares a load() of a small quota at this place, which an earlier one returned.
+    void prefetch(Place place) const { small_.prefetch(place); }
+    /// The quota's place; none if it is not stored.
+    Place find(const Key& key) const { return key.is_small ? small_.find(key) : large_.find(key); }
+
+    /// Stores the state and marks the quota as used now. In a small place, counts have 32 bits and
+    /// are clamped: they exceed that only where nothing depends on them, above each limit or
+    /// without one. Its lease is at most most_lease(): see keep_lease. QuotaState::ban is not
+    /// stored. Returns false if there is no place: all entries that could be evicted are held, or
+    /// the quota is that of a value, which evicts few others; or if there is none beside the places
+    /// for what needs one. The state is then as before.
+    bool save(const Key& key, const QuotaState& state, SteadyTime now);
+    /// The same for the place that load() has returned under the same lock. No quota without a
+    /// place was saved since: it may have moved others.
+    bool save(Place place, const Key& key, const QuotaState& state, SteadyTime now);
+
+    /// Stores the lease and the arrivals of a state that is otherwise as load() has found it at
+    /// this place, under the same lock, and marks the quota as used now. The place remains valid.
+    void save_spent(Place place, const Key& key, const QuotaState& state, SteadyTime now) const;
+
+    /// Whether the quota is in a small place and is_plain() holds for its stored state and requests
+    /// of this cost without a ban. Does not load it. Sets `place`, which is as in load(), to where
+    /// it is.
+    bool is_plain(const Key& key, const TableQuota& quota, std::int64_t cost, Place& place) const;
+
+    /// Changes the stored state as note_plain and apply_reply do, without loading and saving it.
+    /// False if it is not stored in a small place, holds something, expects units of other nodes,
+    /// or has counts that the reply does not simply replace: nothing is changed. `place` as in
+    /// load().
+    bool count_in_place(const Key& key, const PlainReply& reply, SteadyTime now,
+                        Place place = {}) const;
+
+    /// The position of an iteration over the held quotas.
+    struct Cursor {
+        bool large = false;
+        std::uint32_t set = 0;
+        bool operator==(const Cursor&) const = default;
+    };
+    /// What a pass does with a held quota.
+    struct Look {
+        bool is_wanted;  ///< it is visited
+        SteadyTime
+            again;  ///< another pass need not look at it before, unless it is saved meanwhile
+    };
+    /// Looks at the held quotas from the cursor on that may be due, and calls `visit` with those
+    /// that `look` wants, until it returns false, at most kMostVisited were visited, or a bounded
+    /// number was passed. Returns true at the end; the cursor is then at the beginning. `look` is
+    /// called with the HeldSummary of each: unpacking one takes several times as long.
+    template <typename ToLook, typename Visit>
+    bool visit_held(Cursor& cursor, const HeldPass& pass, ToLook look, Visit visit) const {
+        std::size_t visited = 0;
+        const auto visit_in = [&](const auto& table) {
+            return table.visit_held(cursor.set, kSetsAtOnce, pass, [&](const auto& entry) {
+                const Look of = look(entry.summary());
+                // A set is visited as a whole.
+                const bool goes_on =
+                    !of.is_wanted ||
+                    (visit(entry.unpack()) && ++visited <= kMostVisited - SmallTable::kWays);
+                return typename std::decay_t<decltype(table)>::Visited{goes_on, of.again};
+            });
+        };
+        cursor.set = cursor.large ? visit_in(large_) : visit_in(small_);
+        if (cursor.set == 0) {
+            cursor.large = !cursor.large;
+        }
+        return cursor.set == 0 && !cursor.large;
+    }
+    /// The same with all of them.
+    template <typename Visit>
+    bool visit_held(Cursor& cursor, Visit visit) const {
+        const auto all = [](const HeldSummary& /*summary*/) { return Look{true, {}}; };
+        return visit_held(cursor, HeldPass{}, all, visit);
+    }
+    static constexpr std::size_t kMostVisited = 32;
+
+    /// The values for which the id holds quotas like this one, which has no value. Throws
+    /// std::bad_alloc.
+    std::vector<ValueDigest> held_values(const Key& key) const;
+
+    /// Whether the id holds units in any quota of this Redis, also in one that neither its record
+    /// nor the configuration knows any more. False may be wrong unless knows_layouts().
+    bool is_any_held(const IdHash& id, std::uint32_t redis) const;
+    bool knows_layouts() const { return layouts_.are_complete(); }
+
+    /// Removes a held quota. Returns the state that it had.
+    QuotaState drop(const Held& held) const;
+
+    Occupancy small() const { return small_.occupancy(); }
+    Occupancy large() const { return large_.occupancy(); }
+    Occupancy reports() const { return reports_.occupancy(); }
+
+  private:
+    /// The number of sets with held quotas that one call of visit_held passes: the caller holds the
+    /// lock meanwhile. A set has eight places.
+    static constexpr std::uint32_t kSetsAtOnce = 16;
+
+    /// Counts of one window.
+    struct Window {
+        std::uint32_t number;
+        std::uint32_t count;
+        std::uint32_t previous;
+        std::int32_t owed;
+        std::int32_t owed_previous;
+    };
+
+    /// What a quota has beside its place: its report, its lost calls, or the owed units of a small
+    /// quota for which its place has no room. Few quotas have one at the same time.
+    struct Rest {
+        using Key = QuotaCache::Key;
+        Rest(const Key& whose, const QuotaState& state);
+        bool is(const Key& other) const { return key.is(other); }
+        bool is_held() const { return true; }
+
+        StoredKey key;
+        /// Of a small quota, Adjustment::units and Adjustment::previous after those of the most
+        /// windows that it has are what these windows owe.
+        Report report;
+        LostCalls lost_calls;
+    };
+
+    struct Small {
+        using Key = QuotaCache::Key;
+        Small(const Key& key, const QuotaState& state);
+        bool is(const Key& other) const;
+        bool is_held() const { return lease != 0 || owes(); }
+        /// Whether units are owed, or in a report, or calls are lost.
+        bool owes() const {
+            return has_report != 0 || has_lost_calls != 0 ||
+                   std::ranges::any_of(windows, [](const Window& window) {
+                       return window.owed != 0 || window.owed_previous != 0;
+                   });
+        }
+        /// Whether the quota has a Rest.
+        bool has_rest() const { return has_report != 0 || has_lost_calls != 0 || is_wide != 0; }
+        HeldSummary summary() const {
+            return {id,      redis,
+                    table,   Period::of_code(first_period),
+                    value(), {owes(), lease, last_arrived(), SteadyTime(asked.value())}};
+        }
+        SteadyTime due_at() const { return summary().due_at(); }
+        SteadyTime last_arrived() const { return SteadyTime(asked.value() + last_arrival); }
+        Held unpack() const;
+        /// Into an empty state; all but the report and lost calls. Owed units that are wide are
+        /// clamped.
+        void unpack(QuotaState& state) const;
+        /// Adds what is in the rest.
+        void unpack(const Rest& rest, QuotaState& state) const;
+        Arrivals arrivals() const;
+        /// Stores what depends on the state, and the key that was used.
+        void set(const QuotaState& state, std::uint64_t used);
+        /// See save_spent. Valid at any time: a worker may be killed meanwhile.
+        void set_spent(const QuotaState& state, std::uint64_t used);
+        bool is_plain(const TableQuota& quota, std::int64_t cost) const;
+        /// See count_in_place.
+        bool may_count(const PlainReply& reply) const;
+        void count(const PlainReply& reply, std::uint64_t used);
+        /// Whether this is another value of the quota.
+        bool is_sibling(const Key& other) const;
+        WindowLayout layout() const;
+        /// Whether the quota has no effect any more if it was not used for this time.
+        bool has_ended(std::chrono::milliseconds unused) const;
+        std::uint64_t value() const { return std::uint64_t{value_high} << 32U | value_low; }
+
+        IdHash id;
+        std::uint32_t redis;
+        std::uint32_t table;
+        std::uint32_t first_period : Period::kCodeBits;
+        std::uint32_t sliding : 1;
+        std::uint32_t has_report : 1;
+        std::uint32_t returns_soon : 1;
+        std::uint32_t second_period : Period::kCodeBits;
+        std::uint32_t owes_refund : 1;
+        std::uint32_t has_lost_calls : 1;
+        std::uint32_t is_wide : 1;  ///< the owed units are in the rest, because they need more bits
+        std::array<std::uint32_t, 2> api_key;
+        std::array<Window, kMostSmallWindows> windows;
+        std::uint32_t lease;
+        std::uint32_t own;
+        Uint48 counted_at;
+        Uint48 asked;
+        Uint48 returns_until;
+        std::uint16_t lease_calls;
+        std::int32_t last_arrival;  ///< ms after `asked`
+        float arrived;
+        std::uint32_t value_low;
+        std::uint32_t value_high;
+    };
+
+    struct Large {
+        using Key = QuotaCache::Key;
+        Large(const Key& whose, const QuotaState& state);
+        bool is(const Key& other) const { return key.is(other); }
+        bool is_sibling(const Key& other) const { return key.is_sibling(other); }
+        /// As Small::has_ended. A bucket must be full, too.
+        bool has_ended(std::chrono::milliseconds unused) const;
+        std::uint64_t value() const { return key.value; }
+        bool is_held() const { return lease != 0 || owes(); }
+        /// Whether units are owed, or in a report, or calls are lost.
+        bool owes() const;
+        /// Whether the quota has a Rest.
+        bool has_rest() const { return has_report != 0 || has_lost_calls != 0; }
+        HeldSummary summary() const {
+            return {key.id,    key.redis,
+                    key.table, WindowLayout::period_of(key.periods.front()),
+                    key.value, {owes(), lease, arrivals.last, asked}};
+        }
+        SteadyTime due_at() const { return summary().due_at(); }
+        Held unpack() const;
+        /// Into an empty state; all but the report and lost calls.
+        void unpack(QuotaState& state) const;
+        /// Adds what is in the rest.
+        void unpack(const Rest& rest, QuotaState& state) const;
+        /// Stores what depends on the state, and the key that was used.
+        void set(const QuotaState& state, std::uint64_t used);
+        /// See save_spent.
+        void set_spent(const QuotaState& state, std::uint64_t used);
+
+        StoredKey key;
+        std::uint32_t has_report : 1;
+        std::uint32_t returns_soon : 1;
+        std::uint32_t owes_refund : 1;
+        std::uint32_t has_lost_calls : 1;
+        std::uint32_t lease_calls;
+        std::array<QuotaState::Window, kMaxWindows> windows;
+        std::int64_t lease;
+        std::int64_t own;
+        Instant counted_at;
+        SteadyTime asked;
+        Instant returns_until;
+        Arrivals arrivals;
+    };
+
+    static QuotaLayouts::Layout layout_of(const Key& key);
+    bool is_held(const Key& key) const;
+    /// The place of a quota in a small place, which may be at `place`; none in a large one.
+    Place find_small(const Key& key, Place place) const;
+
+    template <typename Table>
+    Place load_from(const Table& table, const Key& key, QuotaState& state, Place place) const;
+    template <typename Table>
+    Place put_in(const Table& table, const Key& key, const QuotaState& state, SteadyTime now) const;
+    template <typename Table>
+    bool save_in(const Table& table, Place place, const Key& key, const QuotaState& state,
+                 SteadyTime now) const;
+
+  public:
+    // For divide_stripe.
+    using SmallTable = SetAssociative<Small>;
+    using LargeTable = SetAssociative<Large>;
+    using ReportTable = SetAssociative<Rest>;
+
+  private:
+    SmallTable small_;
+    LargeTable large_;
+    ReportTable reports_;
+    QuotaLayouts layouts_;
+};
+
+}  // namespace tollgate

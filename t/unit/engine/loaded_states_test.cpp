@@ -1,0 +1,93 @@
+#include "module/engine/quota/loaded_states.hpp"
+
+#include <map>
+
+#include "t/unit/engine/engine_fixture.hpp"
+
+namespace tollgate::engine {
+namespace {
+
+class LoadedStatesTest : public EngineTest {
+  protected:
+    LoadedStatesTest() { add_table("search", {{20, 60s}}); }
+
+    AcquireRequest request_for(int id, const std::vector<std::size_t>& of) const {
+        Quotas quotas;
+        for (const std::size_t table : of) {
+            TableQuota& quota = quotas.emplace_back();
+            quota.table = tables[table].name;
+            quota.table_id = name_hash(quota.table);
+            quota.rates = tables[table].plans.front().rates;
+        }
+        AcquireRequest request;
+        request.id_hash = id_hash("k" + std::to_string(id));
+        request.quotas = std::make_shared<const Quotas>(std::move(quotas));
+        return request;
+    }
+};
+
+/// A state that is new in the zone may move another one, which is saved before or after it.
+TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
+    Worker& worker = start();
+    int moved = 0;
+    for (int round = 0; round < 400; ++round) {
+        SimulatedZone small(7, std::size_t{66} << 10U);
+        std::map<int, std::int64_t> owed;  // of the first table, by id
+        const auto first_of = [&](int id, Place at) {
+            AcquireRequest request = request_for(id, {0});
+            request.place = at;
+            const LockedStripe stripe(small, request.id_hash);
+            const LoadedStates states(stripe, worker.engine, request);
+            EXPECT_EQ(std::span<const QuotaState>(states).front().windows[0].owed, owed[id]);
+            return states.place();
+        };
+        // One stripe is filled, but for a few places.
+        for (int id = 1000 * round;; ++id) {
+            const AcquireRequest request = request_for(id, {0});
+            if (small.stripe_of(request.id_hash) != StripeNumber{0}) {
+                continue;
+            }
+            const LockedStripe stripe(small, request.id_hash);
+            const Occupancy occupancy = stripe.quotas().small();
+            if (occupancy.used + 4 > occupancy.size) {
+                break;
+            }
+            LoadedStates states(stripe, worker.engine, request);
+            std::span<QuotaState>(states).front().windows[0].owed = 1;
+            if (states.save(1s)) {
+                owed[id] = 1;
+            }
+        }
+        for (auto& [id, units] : owed) {
+            const Place before = first_of(id, {});
+            const bool is_first = round % 2 == 0;
+            bool has_room = true;
+            {
+                const AcquireRequest request = request_for(
+                    id, is_first ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1, 0});
+                const LockedStripe stripe(small, request.id_hash);
+                LoadedStates states(stripe, worker.engine, request);
+                // A second time: the first of them has moved meanwhile.
+                for (int save = is_first ? 0 : 1; save < 2 && has_room; ++save) {
+                    for (QuotaState& state : std::span<QuotaState>(states)) {
+                        ++state.windows[0].owed;
+                    }
+                    has_room = states.save(1s);
+                    ++units;
+                }
+            }
+            const Place after = first_of(id, before);
+            moved += before.set != after.set || before.way != after.way ? 1 : 0;
+            if (!has_room) {
+                break;
+            }
+        }
+        for (const auto& of : owed) {
+            first_of(of.first, {});
+        }
+    }
+    EXPECT_GT(moved, 0);
+}
+
+}  // namespace
+}  // namespace tollgate::engine
