@@ -278,7 +278,7 @@ my $text = source($reference->path);
 for my $directive (source('module/http/ngx_http_tollgate_module.cpp') =~ /\{ngx_string\("(tollgate\w*)"\)/g) {
     like($text, qr/^### $directive$/m, "$directive is described");
 }
-for my $block ([plans => 'quota/plan_directives'], [redis => 'http/config/redis_block']) {
+for my $block ([plans => 'plan/plan_directives'], [redis => 'http/config/redis_block']) {
     my ($name, $source) = @$block;
     my @directives = source("module/$source.cpp") =~ /^ +(?:\w+Directive)?\{"(\w+)", "/mg;
     cmp_ok(scalar @directives, '>=', 4, "$source.cpp has directives");

@@ -48,7 +48,7 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
         std::string_view scopes{};
         /// settle() follows when a granted request ends.
         bool settles = false;
-        /// Of a request without a key.
+        /// The error for a request without a key.
         Error missing_key = kMissingApiKey;
     };
 
@@ -69,8 +69,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     /// Decides the request by its key; nothing if it has none. It is decided when this returns, or
     /// later, when Redis has answered.
     void start(std::optional<std::string_view> token) noexcept;
-    /// The same for a request with a subject, which needs no key. The texts need not live longer
-    /// than this call.
+    /// Decides a request by its subject, which needs no key. An invalid subject is refused. The
+    /// request is decided when this returns, or later, when Redis has answered. The texts need not
+    /// live longer than this call.
     void start(const Subject& subject) noexcept;
     /// Lets the request pass without a key and without a quota.
     void bypass() noexcept { grant(Verdict::kBypassed); }

@@ -77,12 +77,13 @@ class EngineContext : private Pinned {
     RedisClock redis_clock(redis::Slot slot) const {
         return zone_.redis(transport_.master_name(slot)).clock.read();
     }
-    /// The bounds of that clock.
+    /// The bounds of the clock of the slot's master.
     ClockBounds clock_bounds(redis::Slot slot, ExactSteadyTime now) const;
-    /// That clock showed `time` between `sent` and `received`.
+    /// Notes that the clock of the slot's master showed `time` between `sent` and `received`.
     void observe_time(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
                       ExactInstant time) const;
-    /// The same for a server that may not be the one that was observed before.
+    /// Notes that the clock of the slot's master showed `time` between `sent` and `received`. The
+    /// master may be another server than the one that was observed before: see RedisClock::restart.
     void restart_clock(redis::Slot slot, ExactSteadyTime sent, ExactSteadyTime received,
                        ExactInstant time) const;
 

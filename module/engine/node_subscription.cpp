@@ -6,8 +6,9 @@ namespace tollgate::engine {
 
 namespace {
 
+/// How often a worker looks whether the subscriber is there.
 constexpr SteadyTime kWatchInterval{250};
-/// The same while changes are missed: the workers learn soon that they are not any more.
+/// How often a worker looks while changes are missed: it learns soon when they no longer are.
 constexpr SteadyTime kGapInterval{50};
 /// For how long a worker that shuts down leaves it to others to subscribe.
 constexpr SteadyTime kLetOthers{600};

@@ -41,7 +41,7 @@ class NodeSubscription : private Pinned {
         /// This worker is no longer the candidate, or the subscriber: others read the changes that
         /// the node has missed.
         virtual void on_replaced() noexcept = 0;
-        /// As a subscriber it was silent for too long: others do not rely on it.
+        /// This worker was silent for too long as the subscriber: others do not rely on it.
         virtual void on_late() noexcept = 0;
         /// Whether the worker knows of all changes that concern it alone. Called again and again.
         virtual bool is_informed(SteadyTime now) noexcept = 0;

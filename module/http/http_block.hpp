@@ -15,9 +15,10 @@ class Worker;
 /// and what this worker has built from both.
 struct HttpBlock {
     MainConf conf;
-    std::unique_ptr<SharedMemory> memory;          ///< set when nginx has made the zone
-    std::unique_ptr<TlsSessionZone> tls_sessions;  ///< the same; nullptr if no Redis has TLS
-    std::unique_ptr<Worker> worker;                ///< set while a worker runs
+    std::unique_ptr<SharedMemory> memory;  ///< set when nginx has made the zone
+    /// Set when nginx has made the zone of the TLS sessions; nullptr if no Redis has TLS.
+    std::unique_ptr<TlsSessionZone> tls_sessions;
+    std::unique_ptr<Worker> worker;  ///< set while a worker runs
 
     static HttpBlock& of(ngx_conf_t* cf) {
         return *static_cast<HttpBlock*>(

@@ -31,8 +31,8 @@ Result guarded(ngx_log_t* log, Result failure, Call&& call) noexcept {
     return nginx::guarded("tollgate", log, failure, std::forward<Call>(call));
 }
 
-/// The same for a step of a request that returns an HTTP status or a code of nginx. An exception
-/// becomes status 500.
+/// Calls a step of a request that returns an HTTP status or a code of nginx. An exception is logged
+/// with `tollgate: ` at the beginning of the line, and becomes status 500.
 template <typename Call>
 ngx_int_t guarded(const ngx_http_request_t* r, Call&& call) noexcept {
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_HTTP_INTERNAL_SERVER_ERROR),

@@ -16,7 +16,8 @@ namespace tollgate::http {
 namespace {
 
 constexpr std::size_t kDefaultSize = std::size_t{8} << 20U;
-/// Of pages: the zones of the node and of each stripe lose a few to nginx's slab allocator.
+/// The smallest size of `tollgate_zone`, in pages. The zones of the node and of each stripe lose a
+/// few to nginx's slab allocator.
 constexpr std::size_t kSmallestSize = 32;
 
 /// Enough for 450 plans and 20 Redis. With 32 workers, 40 plans and 5 Redis have a block for each
@@ -124,8 +125,9 @@ ngx_int_t init_node(ngx_shm_zone_t* zone, void* old) noexcept {
     });
 }
 
-/// The same for the zone of a stripe. nginx initializes zones in the order in which they were
-/// added.
+/// Initializes the zone of a stripe. `zone->data` is the HttpBlock that add_zones set, and becomes
+/// the StripeHeader. At a reload, nginx passes the StripeHeader of the previous cycle as `old`;
+/// otherwise nullptr. nginx initializes zones in the order in which they were added.
 ngx_int_t init_stripe(ngx_shm_zone_t* zone, void* old) noexcept {
     auto* pool = slab_pool(zone);
     auto& block = *static_cast<HttpBlock*>(zone->data);

@@ -16,11 +16,12 @@ Sha256 sha256(std::string_view text);
 /// probability of 2^-57.
 using IdHash = std::array<unsigned char, 12>;
 
-/// Throws std::runtime_error if OpenSSL fails.
+/// The hash of an id. Throws std::runtime_error if OpenSSL fails.
 IdHash id_hash(std::string_view id);
 
-/// The same of an id in a group: the last 32 bits are those of the group's own hash, so that both
-/// are in the same stripe of the zone. Without a group, that of the id.
+/// The hash of an id in a group. Its last 32 bits are those of the group's own hash, so that both
+/// are in the same stripe of the zone. Without a group, it is the hash of the id. Throws
+/// std::runtime_error if OpenSSL fails.
 IdHash id_hash(std::string_view id, std::string_view group);
 
 /// Whether both are of the same id, in any groups.

@@ -41,7 +41,7 @@ struct KeyRecord {
     /// The addresses from which the key may be used, in the canonical form of
     /// parse_address_blocks; empty: any.
     std::string from{};
-    /// Of the keys that a rotation issues: see is_valid_key_prefix; empty: kKeyPrefix.
+    /// The prefix of the keys that a rotation issues: see is_valid_key_prefix; empty: kKeyPrefix.
     std::string prefix{};
     /// The group of the id: see is_valid_key_id; empty: none. The counters of the id belong to it.
     std::string group{};

@@ -173,8 +173,8 @@ Task<std::vector<bool>> BulkImport::create(std::span<const Record> records) {
     co_return created;
 }
 
-/// The same where a transaction has one key: the list of ids first, then the sets of digests, then
-/// the keys.
+/// Stores records where a transaction has one key: the list of ids first, then the sets of
+/// digests, then the keys. Returns which records are stored.
 Task<std::vector<bool>> BulkImport::create_in_slots(std::span<const Record> records) {
     std::vector<redis::Command> lookups;
     redis::Command groups{"HMGET", keys_.group_of_ids()};

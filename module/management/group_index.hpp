@@ -24,15 +24,15 @@ struct OwnerName {
 /// The index also has ids that were revoked: their history remains. Throws OperationError.
 Task<std::vector<OwnerName>> owners_of(Database& database, const redis::Keys& keys,
                                        std::vector<std::string> ids);
-/// The same of one id.
+/// The group of one id as the index has it, also if the id was revoked. Throws OperationError.
 Task<OwnerName> owner_of(Database& database, const redis::Keys& keys, std::string id);
 
 /// The command that stores the group of an id in the index, or removes the id if it has none. The
 /// index may be in another slot than the record: an operation writes it before the record.
 redis::Command indexing(const redis::Keys& keys, std::string id, std::string group);
 
-/// Those of these ids, with the groups of their records, that the index has in other groups. Ids
-/// without keys are left out. `ids` must outlive the task. Throws OperationError.
+/// The ids that the index has in other groups than their records, with the groups of the records.
+/// Ids without keys are left out. `ids` must outlive the task. Throws OperationError.
 Task<std::vector<OwnerName>> in_other_groups(Database& database, const redis::Keys& keys,
                                              const std::vector<KeysOfId>& ids);
 

@@ -52,7 +52,7 @@ class HistoryReader {
     Database& database_;
     const redis::Keys& keys_;
     std::vector<CountedTable> tables_;
-    std::vector<CountedTable> with_history_;  ///< those of them that keep a history
+    std::vector<CountedTable> with_history_;  ///< the ones of `tables_` that keep a history
 };
 
 }  // namespace tollgate::management

@@ -38,8 +38,9 @@ class IdList {
     /// OperationError.
     Task<std::vector<Place>> after(std::optional<Place> place, std::size_t count);
 
-    /// The same, at most `count`. `has_more` is set to whether others follow, which must outlive
-    /// the task.
+    /// The next places after this one, at most `count`. Sets `has_more`, which must outlive the
+    /// task, to whether others follow. An id that stays in the list is found once, even if other
+    /// ids are added or removed at the same time. Throws OperationError.
     Task<std::vector<Place>> page(std::optional<Place> place, std::size_t count, bool& has_more);
 
     /// The places of these ids, in their order; nothing for those that are not in the list.
@@ -74,7 +75,8 @@ class PageBounds {
     bool is_end(std::size_t entries) const {
         return entries >= limit_ || (entries > 0 && examined_ >= kMostExamined);
     }
-    /// The same, or whether it has taken too long.
+    /// Whether a page with this number of entries ends, although ids follow, or it has taken
+    /// kLongest.
     bool is_end_or_late(std::size_t entries) const {
         return is_end(entries) || database_.elapsed() - begin_ >= kLongest;
     }

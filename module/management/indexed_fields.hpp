@@ -19,7 +19,8 @@ namespace tollgate::management {
 
 /// A field of the record by which ids are found.
 struct IndexedField {
-    /// Of the entries of a value: the ids, or the times of creation and the ids, as in `ids`.
+    /// The order of the entries of a value: by id, or by the time of creation and then by id, as in
+    /// `ids`.
     enum class Order : std::uint8_t { kId, kCreation };
 
     std::string_view name;
@@ -47,7 +48,7 @@ std::string begin_of_entries(const IndexedField& field, std::string_view value);
 
 /// The entries of a key, sorted, each once.
 std::vector<std::string> entries_of(const StoredKey& key);
-/// Those of all keys of an id.
+/// The entries of all keys of an id, sorted, each once.
 std::vector<std::string> entries_of(const std::vector<StoredKey>& keys);
 
 /// The id of an entry; empty if the text is none.

@@ -85,8 +85,9 @@ class KeyOperation {
     /// replaced the key.
     Task<void> confirm(std::string digest, std::string id);
 
-    /// The same. If a failover may have undone the key, returns false where confirm() throws: then
-    /// the key must be stored again.
+    /// Records that the new key has been shown, and returns true. If another operation has replaced
+    /// the key, throws Reason::kReplaced. If a failover may have undone the key (`may_be_undone`),
+    /// returns false instead: then the key must be stored again.
     Task<bool> confirm_if_there(std::string digest, std::string id, bool may_be_undone);
 
     /// Removes an id, its keys, their last uses and its ban. The keys stop working at once. If the

@@ -34,7 +34,7 @@ class KeyReader {
 
     /// The time of Redis's clock. Expiry is computed from this clock.
     Task<std::chrono::sys_seconds> now();
-    /// The same in milliseconds.
+    /// The time of Redis's clock in milliseconds.
     Task<Instant> time();
 
     /// Throws Reason::kUnknownId if the id does not exist.
@@ -64,7 +64,7 @@ class KeyReader {
 
     /// Reads when the keys of these ids were last used, and returns the ids with it.
     Task<std::vector<KeysOfId>> with_last_uses(std::vector<KeysOfId> ids);
-    /// The same for one id.
+    /// Reads when the keys of one id were last used, and returns the id with it.
     Task<KeysOfId> with_last_uses(KeysOfId keys);
 
     /// The digests in the set of an id. Keys of some of them may have expired.

@@ -80,14 +80,15 @@ class KeyTransactions {
     enum class Ending : std::uint8_t {
         kForgotten,  ///< nothing
         kRotated,    ///< the note that the key was revoked, for redis::kRotatedKept
-        kRevoked     ///< the same for ever, even if the id lists a key that has ended before
+        kRevoked     ///< the note for ever, even if the id lists a key that has ended before
     };
     /// Removes a key of this id, and what the index has of it, unless another key of the id has the
     /// same. What is no record is removed too, unless it is to be forgotten.
     Task<void> remove(std::string digest, std::string id, Ending ending);
     using Accepts = std::function<bool(const StoredKey&)>;
-    /// The same if `condition` is true, which is called again if the key changes at the same time.
-    /// Returns false if the id has no such key any more, or if `condition` is false.
+    /// Removes a key of this id as remove() does, if `condition` is true. It is called again if the
+    /// key changes at the same time. Returns false if the id has no such key any more, or if
+    /// `condition` is false.
     Task<bool> remove_if(std::string digest, std::string id, Accepts condition, Ending ending);
     /// Removes a key of this id if it is unfinished. Returns false if it is finished.
     Task<bool> remove_unfinished(std::string digest, std::string id);

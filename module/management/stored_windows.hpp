@@ -25,8 +25,9 @@ using StoredBuckets = std::map<Period, WindowCount>;
 /// the largest count: see kLatestInstant and Units::kMost.
 StoredWindows read_windows(const redis::Value& hash);
 
-/// The same of its buckets, whose fields have names such as `1.debt`. A value is 0 if it is not a
-/// number up to the latest time, or up to kMostDebt.
+/// Parses the buckets in the reply to HGETALL of a quota's hash. Their fields have names such as
+/// `1.debt`. Skips fields with other names. A value is 0 if it is not a number up to the latest
+/// time, or up to kMostDebt.
 StoredBuckets read_buckets(const redis::Value& hash);
 
 }  // namespace tollgate::management

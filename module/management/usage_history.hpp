@@ -33,7 +33,7 @@ Task<UsageHistory> read_history(Database& database, const redis::Keys& keys, std
 /// Reads a day: `2027-01-31`. Empty if the text is none.
 std::optional<std::chrono::sys_days> parse_day(std::string_view text);
 
-/// The same form of a day.
+/// Writes a day in the form that parse_day reads: `2027-01-31`.
 std::string format_day(std::chrono::sys_days day);
 
 /// Writes the members of the JSON object of a history: what `tollgate usage --history --json`

@@ -46,7 +46,7 @@ using RedisAction = void (*)(RedisSession&, const CommandLine&);
 CLI::App& add_redis_command(CLI::App& app, const std::string& name, const std::string& description,
                             CommandLine& line, RedisAction action, bool has_id = false);
 
-/// The same with the argument ID.
+/// Defines a command that connects to Redis and has the argument ID.
 CLI::App& add_id_command(CLI::App& app, const std::string& name, const std::string& description,
                          CommandLine& line, RedisAction action);
 

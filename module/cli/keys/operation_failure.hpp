@@ -13,8 +13,8 @@ namespace tollgate::cli {
 /// The failure of the command for an error of an operation, with advice for the command line.
 Failure failure_of(const management::OperationError& error);
 
-/// The same for an error whose message begins with the name of a value, which is that of its
-/// option. `advice` ends the message.
+/// The failure of the command for an error whose message begins with the name of a value. The
+/// failure names the option of the value instead. `advice` ends the message.
 Failure failure_of_option(const management::OperationError& error, const std::string& advice);
 
 /// Runs a task of a RedisSession to its end. Throws Failure.

@@ -15,14 +15,15 @@ namespace tollgate::cli {
 /// The plan tables that gateways have published with the prefix of the session. Throws Failure.
 std::vector<PlanTable> read_tables(RedisSession& session);
 
-/// The same, to find the counts of an `owner`: an id or a group. Throws Failure if there are none.
+/// The plan tables that gateways have published, to find the counts of an `owner`: an id or a
+/// group. Throws Failure if there are no tables.
 std::vector<PlanTable> require_tables(RedisSession& session, const std::string& owner);
 
-/// What to say if there are none: that, and the consequence.
+/// The message that no gateway has published its plan tables, followed by the consequence.
 std::string without_tables(const RedisSession& session, std::string_view consequence);
 
-/// The same tables, to check the plan of a key. If they cannot be read, warns and returns nothing:
-/// the user may not be permitted to.
+/// The plan tables that gateways have published, to check the plan of a key. If they cannot be
+/// read, warns and returns nothing: the user may not be permitted to read them.
 std::optional<std::vector<PlanTable>> tables_to_check(RedisSession& session);
 
 /// What the gateways do not apply of a record as it is written: a plan that no table has, a

@@ -21,8 +21,9 @@ namespace tollgate::cli {
 /// may be under way.
 constexpr std::chrono::seconds kSearchTime{5};
 
-/// The same for the answer of a server that tells where the masters are. A gateway waits less: a
-/// command may be far away, and asks rarely.
+/// How long a command waits for the answer of a server that tells where the masters are: a
+/// Sentinel, or a node of a cluster. A gateway waits less: a command may be far away, and asks
+/// rarely.
 constexpr std::chrono::milliseconds kWitnessTimeout{1000};
 
 /// How a call is sent: over this connection, and after ASKING if the slot is being imported.
@@ -71,8 +72,8 @@ class Masters {
 /// Connects to the deployment of the URL, whose passwords are known.
 std::unique_ptr<Masters> connect_to_masters(const RedisUrl& url);
 
-/// The same for a Redis Cluster: reads the slot map from one of the servers of the URL. Connections
-/// are made when they are needed.
+/// Connects to the Redis Cluster of the URL, whose passwords are known. Reads the slot map from one
+/// of the servers of the URL. Connections to masters are made when they are needed.
 std::unique_ptr<Masters> connect_to_cluster(const RedisUrl& url);
 
 }  // namespace tollgate::cli

@@ -50,8 +50,9 @@ class RedisSession final : public management::Database {
     /// key goes to any master.
     redis::Value run(const redis::Command& command);
 
-    /// The same for a command that only reads, and whose reply decides no change: acknowledge()
-    /// does not depend on it. Empty if the reply is an error.
+    /// Sends one command that only reads to the master of its key, and waits for the reply. The
+    /// reply must decide no change: acknowledge() does not depend on it. Empty if the reply is an
+    /// error.
     std::optional<redis::Value> run_if_accepted(const redis::Command& command);
 
     /// Sends all commands and waits for all replies: one pipeline for each master. The replies are

@@ -27,7 +27,7 @@ std::string document_of(const Write& write) {
     return json_document(Json::parse(written_object(write)));
 }
 
-/// The same of an array of items, whose members `write` writes.
+/// What `--json` prints of an array of items. `write` writes the members of each item.
 template <typename Item>
 std::string document_of_all(const std::vector<Item>& items,
                             void (*write)(JsonWriter&, const Item&)) {

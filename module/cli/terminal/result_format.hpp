@@ -35,7 +35,7 @@ std::string written_object(const Write& write) {
     return std::move(json).take();
 }
 
-/// The same as a line of JSON lines.
+/// A line of JSON lines: the JSON object whose members `write` writes, and a line end.
 template <typename Write>
 std::string json_line(const Write& write) {
     return printable_json(written_object(write)) + "\n";
@@ -47,7 +47,7 @@ inline Json value_at(const Json& json, const std::string& path) {
     return json.contains(pointer) ? json.at(pointer) : Json();
 }
 
-/// The same for an integer, or 0.
+/// The integer at a path such as `/commands/lookup`, or 0 if there is no number.
 inline std::int64_t number_at(const Json& json, const std::string& path) {
     const Json value = value_at(json, path);
     return value.is_number() ? value.get<std::int64_t>() : 0;

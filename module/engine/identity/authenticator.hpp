@@ -24,7 +24,8 @@ class Authenticator {
         kInvalid,  ///< there is no such key, or it is malformed, disabled or expired
         kLookup,   ///< a look-up must tell
     };
-    /// Of a key that is valid, or was valid when Redis was last asked; otherwise nullptr.
+    /// The record of a key that is valid, or was valid when Redis was last asked; otherwise
+    /// nullptr.
     using Record = std::shared_ptr<const KeyRecord>;
 
     explicit Authenticator(TableSet& tables) : tables_(tables) {}
@@ -40,12 +41,12 @@ class Authenticator {
     /// What is wrong with the key, after kInvalid.
     const InvalidKey& invalid() const { return invalid_; }
     const KeyCache::Key& key() const { return key_; }
-    /// Of the record's id.
+    /// The hash of the record's id.
     const IdHash& id() const { return id_; }
     /// Whether the key is served while Redis is unreachable: it was valid when Redis was last
     /// asked, within `stale_keys`. Always true for a subject.
     bool is_trusted() const { return is_trusted_; }
-    /// Of the look-up. A key of priority kUnknown may be made up.
+    /// The priority of the look-up. A key of priority kUnknown may be made up.
     KeyLookups::Priority priority() const { return priority_; }
     /// The worker's entry of a key that find() found there, also if a look-up must tell but Redis
     /// is unreachable; otherwise nullptr. Another request may give the entry to another key: call

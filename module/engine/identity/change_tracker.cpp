@@ -23,7 +23,8 @@ constexpr milliseconds kTick{1};
 constexpr milliseconds kMargin = std::chrono::minutes(1);
 /// Changes are recorded for an hour.
 constexpr milliseconds kKept = std::chrono::hours(1) - kMargin;
-/// Of changes: 10,000 names. If more have changed, it costs less to look up every key again.
+/// The largest number of pages of changes that are read: 10,000 names. If more names have changed,
+/// it costs less to look up every key again.
 constexpr int kMostPages = 25;
 
 }  // namespace

@@ -35,7 +35,7 @@ class GroupFinder {
     /// Looks for the record of the group of this key, which must outlive this object. False if a
     /// look-up must tell. Throws std::bad_alloc.
     bool find(const KeyRecord& key);
-    /// The same of a key that the worker knows with its group.
+    /// Takes the record of the group of a key that the worker knows with its group.
     void use(const KnownKey& known);
     /// Takes the result of the look-up whose call was sent then. Throws std::bad_alloc.
     void use(const redis::Lookup& lookup, SteadyTime sent);
@@ -44,7 +44,7 @@ class GroupFinder {
     /// `stale_keys`.
     const std::shared_ptr<const KeyRecord>& record() const { return record_; }
     const KeyCache::Key& key() const { return key_; }
-    /// Of the group's counters.
+    /// The hash that identifies the group's counters.
     const IdHash& id() const { return id_; }
     /// When the record was looked up.
     SteadyTime checked() const { return checked_; }

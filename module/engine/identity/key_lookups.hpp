@@ -87,7 +87,9 @@ class KeyLookups {
     void submit(LookupWaiter& waiter, const KeyDigest& key, Priority priority) {
         submit(waiter, key, priority, {});
     }
-    /// The same for the record of a group, whose key (see group_key) has this digest.
+    /// Adds a waiter, which must not wait already, for the record of a group. The key of the group
+    /// (see group_key) has this digest. Its callback may be called before this returns. Throws
+    /// std::bad_alloc; then it does not wait.
     void submit_group(LookupWaiter& waiter, const KeyDigest& key, std::string_view group) {
         submit(waiter, key, Priority::kKnown, group);
     }

@@ -106,7 +106,7 @@ class KnownKeys {
     Secret secret_ = new_secret();
     Secret secret_of_subjects_ = new_secret();
     std::vector<Set> sets_;
-    /// Of each set the tag of the last key that was not admitted.
+    /// The tag of the last key that was not admitted, for each set.
     std::vector<std::uint16_t> not_admitted_;
 };
 

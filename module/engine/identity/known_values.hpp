@@ -36,7 +36,7 @@ class KnownValues {
     /// The text of values, and the entry that a key had with them.
     struct Recent {
         TokenHash key{};            ///< KnownKey::token of the key
-        TokenHash token{};          ///< that of the entry, which may be another one by now
+        TokenHash token{};          ///< the token that `entry` had; it may have another by now
         KnownKey* entry = nullptr;  ///< nullptr: none
         std::uint32_t size = 0;
         std::array<char, kMostText> text{};

@@ -347,7 +347,7 @@ void Flights::shut_down() noexcept {
     });
 }
 
-/// Of all entries. A call that fails at once may lead to further entries.
+/// The keys of all entries. A call that fails at once may lead to further entries.
 std::vector<FlightKey> Flights::keys() const {
     std::vector<FlightKey> keys;
     keys.reserve(entries_.size());

@@ -71,7 +71,7 @@ class AcquireBatcher : private Pinned {
         }
 
         std::string id;
-        std::string name_of_group;  ///< that of the id
+        std::string name_of_group;  ///< the group of the id
         AcquireRequest request;
         redis::Slot slot = 0;  ///< of the id's quotas
         WaitList<AcquireWaiter> waiting;

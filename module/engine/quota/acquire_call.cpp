@@ -55,7 +55,8 @@ redis::Call AcquireCall::call() {
                                 .tag = std::move(tag)});
 }
 
-/// As add(), for a group that needs nothing of the states.
+/// Adds a group that needs nothing of the states to the call. False if the group has no waiter:
+/// then there is nothing to ask.
 bool AcquireCall::add_plain(Group& group) {
     group.is_queued = false;
     if (group.waiting.empty()) {

@@ -32,7 +32,8 @@ struct AcquireRequest {
 
     /// The text whose slot has the quotas.
     std::string_view slot_text() const { return group.empty() ? id : group; }
-    /// Of the counters of the group. If the request is not that of a key, its id is the group.
+    /// The hash that identifies the counters of the group. If the request is not that of a key, its
+    /// id is the group.
     const IdHash& id_of_group() const { return group.empty() ? id_hash : group_hash; }
     /// Whether this quota belongs to the group, and the request is that of a key.
     bool is_of_group(const TableQuota& quota) const {

@@ -36,16 +36,18 @@ class LoadedStates : private Pinned {
     /// few. Throws std::bad_alloc.
     bool prepare_records(Slice& slice, std::uint32_t process);
 
-    /// Saves them, and adds their unit counts to the statistics. False if the zone has no room for
-    /// one of them. If it was not stored, the worker keeps its units (see UnstoredUnits), or they
-    /// are lost, and counted as such. The same if it owes more than a small place has room for. If
-    /// there is no room for its report, it stays as it was in the zone, and its units are not
-    /// counted.
+    /// Saves the states, and adds their unit counts to the statistics. False if the zone has no
+    /// room for one of them. If that state was not stored, the worker keeps its units (see
+    /// UnstoredUnits), or they are lost, and counted as such. A state that owes more than a small
+    /// place has room for is treated alike. If there is no room for its report, the state stays as
+    /// it was in the zone, and its units are not counted.
     bool save(SteadyTime now) noexcept;
-    /// The same after a request that the leases have granted, if nothing else has changed than what
-    /// spend_leases and note_arrivals change.
+    /// Saves the states after a request that the leases have granted, and adds the spent units to
+    /// the statistics. Nothing else may have changed than what spend_leases and note_arrivals
+    /// change.
     void save_spent(SteadyTime now) noexcept;
-    /// As save(), but if the zone has no room for one of them, no units of any are saved.
+    /// Saves the states as save() does. If the zone has no room for one of them, no units of any
+    /// state are saved, and it returns false.
     bool save_all_or_none(SteadyTime now) noexcept;
 
   private:

@@ -73,7 +73,8 @@ bool QuotaDecision::choose(const std::shared_ptr<const KeyRecord>& record, Value
     return request_.quotas != nullptr;
 }
 
-/// Those of a key without a group, or whose group is not needed; without values.
+/// The quotas of a key that has no group, or whose group is not needed, without the quotas that
+/// are counted by values.
 std::shared_ptr<const Quotas> QuotaDecision::quotas_of_key() const {
     const KnownKey* known = key_.known();
     return known != nullptr ? known->quotas : tables_.quotas_of(*record_);
@@ -189,7 +190,7 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
     return decision;
 }
 
-/// Of the key, its id, or its group.
+/// The time of the last change of the key, of its id, or of its group, whichever is latest.
 SteadyTime QuotaDecision::last_change() const {
     const Zone& zone = engine().zone();
     const SteadyTime of_key =

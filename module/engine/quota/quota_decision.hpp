@@ -38,7 +38,8 @@ class QuotaDecision {
 
     /// Decides the request. LocalAnswer::kAsk: Redis must decide. Throws std::bad_alloc.
     Decision decide(ExactSteadyTime time);
-    /// The same after a call for the id: its lease may serve the request.
+    /// Decides the request after a call for its id, whose lease may serve it. LocalAnswer::kAsk:
+    /// Redis must decide. Throws std::bad_alloc.
     Decision decide_again();
     /// The windows as they are; decides and counts nothing. Throws std::bad_alloc.
     Decision look() const;

@@ -215,7 +215,7 @@ bool Settlement::has_record(std::uint64_t api_key, const IdHash& id) const {
     return LockedStripe(zone, zone.stripe_of_key(api_key)).keys().has_id(api_key, id);
 }
 
-/// Of the key, and of the group if the request needs it.
+/// Whether the zone has the record of the key, and that of the group if the request needs it.
 bool Settlement::has_records(const AcquireRequest& request) const {
     return has_record(request.api_key, request.id_hash) &&
            (request.group_key == 0 || has_record(request.group_key, request.group_hash));

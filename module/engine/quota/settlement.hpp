@@ -60,7 +60,7 @@ class Settlement : private Pinned {
   private:
     enum class Which {
         kDue,
-        kLeft,  ///< those of tables that no other worker serves
+        kLeft,  ///< the quotas of tables that no other worker serves
     };
     struct Due {
         QuotaCache::Held held;

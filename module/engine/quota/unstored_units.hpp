@@ -40,7 +40,7 @@ class UnstoredUnits {
     void store(EngineContext& context, const std::function<bool(const AcquireRequest&)>& settle);
 
   private:
-    /// Of one quota.
+    /// The units of one quota.
     struct Entry : private Pinned {
         Entry(const AcquireRequest& of, const TableQuota& quota);
 

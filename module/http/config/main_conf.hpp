@@ -65,8 +65,8 @@ struct KeySourcesConf {
     std::vector<KeySource> sources;  ///< in the order of the directive
     Position position;
     std::vector<KeyField> own_fields;  ///< of the sources; set by resolve_key_sources
-    /// The same, or all of MainConf::key_fields if they are equal: two sets are compared by their
-    /// addresses. Set by resolve_key_sources.
+    /// The fields of the sources: `own_fields`, or all of MainConf::key_fields if they are equal.
+    /// Two sets are compared by their addresses. Set by resolve_key_sources.
     std::span<const KeyField> fields;
 
     /// The field that a challenge names: see Challenge::field.

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 /// How long a server may take to answer, from the beginning of the connection.
 constexpr std::chrono::milliseconds kAnswerTimeout = 1s;
-/// The same for the slot map.
+/// How long a server may take to answer with the slot map, from the beginning of the connection.
 constexpr std::chrono::milliseconds kSlotsTimeout = 500ms;
 /// The limit of WAIT.
 constexpr std::chrono::milliseconds kReplicaTimeout = 1s;

@@ -13,7 +13,7 @@
 
 namespace tollgate::http {
 
-/// The same commands to several servers at once, over links of their own.
+/// Sends the same commands to several servers at once, over links of their own.
 class Inquiry {
   public:
     /// Receives each reply: the index of the server, and the reply to its next command.

@@ -24,7 +24,8 @@ class ClusterClient final : public RedisClient,
                             private redis::AddressListener,
                             private redis::QueryOwner {
   public:
-    /// As MasterClient.
+    /// Begins to connect: asks for the slot map. All arguments must outlive it. `sessions` may be
+    /// nullptr: TLS sessions are then not resumed.
     ClusterClient(const RedisConf& conf, std::span<const ServedTable> tables, Zone& zone,
                   TlsSessionZone* sessions, const RedisCounts& counts,
                   const Environment& environment, ngx_log_t* log);
@@ -66,8 +67,8 @@ class ClusterClient final : public RedisClient,
     ngx_log_t* log_;
     engine::Engine engine_;
     RedisTls tls_;
-    redis::ResolvedServers servers_;  ///< those of the configuration
-    std::vector<Server*> open_;       ///< those of the router
+    redis::ResolvedServers servers_;  ///< the servers of the configuration
+    std::vector<Server*> open_;       ///< the servers of the router
     bool is_name_logged_ = false;
     redis::SlotMapReader* reader_ = nullptr;  ///< while a server is asked for the map
     redis::ServerAddress asked_;              ///< that server

@@ -10,7 +10,7 @@ namespace {
 /// Contains the number of the layout, as the name of the zone in shared_memory.cpp.
 constexpr std::string_view kTlsZoneName = "tollgate-tls-1";
 
-/// Of the slots, and of the slab pool's own data.
+/// The size of the zone in bytes: the slots, and 64 KiB for the slab pool's own data.
 constexpr std::size_t kTlsZoneSize = sizeof(TlsSessionZone::Slots) + (std::size_t{64} << 10U);
 
 /// nginx's init of a zone: `old` is the context of the zone that this one takes over at a reload.

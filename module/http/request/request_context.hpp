@@ -24,8 +24,8 @@ class RequestContext : public nginx::Recycled, private engine::Admission::Client
   public:
     /// The context of this request; nullptr if it has passed no guarded location.
     static RequestContext* find(const ngx_http_request_t* r);
-    /// The same without the contexts of a main request, and of the location before an internal
-    /// redirect.
+    /// The context that this request has itself; nullptr if it has none. The contexts of a main
+    /// request, and of the location before an internal redirect, are left out.
     static RequestContext* find_here(const ngx_http_request_t* r);
     /// Makes a context for a request. Throws std::bad_alloc.
     static RequestContext& make(ngx_http_request_t* r, const LocationConf& conf);

@@ -58,7 +58,7 @@ struct QueryParameter {
     std::string_view name;
     Form form = Form::kText;
     std::span<const std::string_view> choices{};  ///< the values of a choice
-    // Of a number.
+    // The limits of a number, and its default.
     std::int64_t least = 0;
     std::int64_t most = 0;
     std::int64_t otherwise = 0;  ///< without the parameter

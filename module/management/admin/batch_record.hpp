@@ -20,8 +20,8 @@ struct RecordedResult {
 /// hours, what became of its first operations, or of all. All tasks throw OperationError.
 class BatchRecord {
   public:
-    /// Of a batch with so many operations. `database` and `keys` must outlive the object, which
-    /// must outlive its tasks.
+    /// The record of a batch with this number of `operations`. `database` and `keys` must outlive
+    /// the object, which must outlive its tasks.
     BatchRecord(Database& database, const redis::Keys& keys, const IdempotentRequest& request,
                 std::size_t operations);
 

@@ -40,7 +40,9 @@ class JsonBody {
     /// is unknown: see require_empty(). Each throws OperationError with Reason::kInvalid if the
     /// member has another type.
     std::optional<std::string> take_text(const std::string& name);
-    /// The same for a member that may be null, which is an empty text.
+    /// The member with this name, and removes it; nullopt if there is none. A member that is null
+    /// is an empty text. Throws OperationError with Reason::kInvalid if it is neither null nor a
+    /// text.
     std::optional<std::string> take_text_or_null(const std::string& name);
     std::optional<Texts> take_texts(const std::string& name);
     std::optional<Object> take_object(const std::string& name);
