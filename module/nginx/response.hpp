@@ -29,7 +29,8 @@ inline ngx_table_elt_t* add_literal_field(ngx_http_request_t* r, std::string_vie
     return field;
 }
 
-/// The same with a copy of the value.
+/// Adds a header field with a copy of the value. The name is a literal, or lives as long as the
+/// request. Throws std::bad_alloc.
 inline ngx_table_elt_t* add_field(ngx_http_request_t* r, std::string_view name,
                                   std::string_view value) {
     return add_literal_field(r, name, view(copy(r->pool, value)));
@@ -66,7 +67,8 @@ class KeptDigits {
     Digits digits_;
 };
 
-/// The same for a number.
+/// Adds a header field with a number as its value. The name is a literal, or lives as long as the
+/// request. Throws std::bad_alloc.
 inline void add_field(ngx_http_request_t* r, std::string_view name, std::int64_t value) {
     add_field(r, name, Digits(value).view());
 }
@@ -119,7 +121,8 @@ inline ngx_int_t send_body(ngx_http_request_t* r, std::string_view media_type,
     return send_header_and_body(r, body);
 }
 
-/// The same with `Cache-Control: no-store`; keeps the text alive.
+/// Sends a response with `Cache-Control: no-store`, and keeps the text alive. `media_type` must be
+/// a literal. Returns the value for a content handler to return. Throws std::bad_alloc.
 inline ngx_int_t send_text(ngx_http_request_t* r, std::string_view media_type, std::string text,
                            ngx_uint_t status = NGX_HTTP_OK) {
     const auto& body = *make_pooled<std::string>(r->pool, std::move(text));

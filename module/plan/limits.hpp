@@ -39,8 +39,8 @@ std::int64_t take_in_flight(std::vector<std::string_view>& words);
 /// Reads rates as parse_rates, or `unlimited`, and optionally `in_flight=N`. Throws ParseError.
 Limits parse_limits(std::span<const std::string_view> words);
 
-/// The same from one text, with spaces between the words: the `limits` of a key's record. Throws
-/// ParseError.
+/// Reads limits from one text, the `limits` of a key's record: rates as parse_rates or `unlimited`,
+/// and optionally `in_flight=N`, with spaces between the words. Throws ParseError.
 Limits parse_limits(std::string_view text);
 
 /// Writes limits as parse_limits reads them.

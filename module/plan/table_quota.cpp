@@ -77,7 +77,7 @@ TableQuota quota_in(const PlanTable& table, std::vector<Rate> rates, CountedBy b
 void take_from(const PlanTable& table, TableQuota& quota) {
     // Leased tokens would let the bucket refill.
     quota.lease_time = quota.has_bucket() ? 0ms : table.lease_time;
-    // Of a table that counts values, the quota of all of them keeps the history.
+    // In a table that counts values, only the quota of all values keeps the history.
     quota.history = quota.by == CountedBy::kValue ? std::chrono::days(0) : table.history;
     quota.unit = table.unit;
     quota.most_values = quota.by == CountedBy::kValue ? table.most_values : 0;

@@ -46,17 +46,17 @@ struct QuotaShape {
 /// What one counter of a quota counts.
 enum class CountedBy : std::uint8_t {
     kId,      ///< all requests of the id
-    kValue,   ///< those with the same value of PlanTable::variable
-    kValues,  ///< those with any value of it
-    kGroup,   ///< those of all ids of the group
+    kValue,   ///< requests with the same value of PlanTable::variable
+    kValues,  ///< requests with any value of PlanTable::variable
+    kGroup,   ///< requests of all ids of the group
 };
 
 /// The quota of a key in one plan table.
 struct TableQuota {
     std::string table;
-    /// Of its buckets, and then of its windows, at least one. Both are ascending by period. If the
-    /// table keeps a history, the windows contain a day, without a limit unless the plan has one.
-    /// If there is a bucket, the longest window is at least a day.
+    /// The rates of the buckets, and then those of the windows, at least one. Both are ascending by
+    /// period. If the table keeps a history, the windows contain a day, without a limit unless the
+    /// plan has one. If there is a bucket, the longest window is at least a day.
     std::vector<Rate> rates;
     bool sliding = false;
     std::chrono::milliseconds lease_time = kLeaseTime;  ///< see PlanTable
@@ -144,8 +144,9 @@ Quotas with_values(const Quotas& quotas, std::span<const TableValue> values);
 /// The policy name of a window of this period: `free-minute`.
 std::string policy_name(std::string_view plan, Period period);
 
-/// The same of each of these rates. The policy of a bucket is `free-bucket`; if there are several,
-/// `free-second-bucket`. That of a window without a limit is empty.
+/// The policy names of the windows and buckets of these rates, in their order. The policy of a
+/// bucket is `free-bucket`; if there are several, `free-second-bucket`. The policy of a window
+/// without a limit is empty.
 std::vector<std::string> policy_names(std::string_view plan, std::span<const Rate> rates);
 
 }  // namespace tollgate

@@ -11,19 +11,19 @@ namespace tollgate {
 /// with a probability of 2^-44 if there are a thousand, and of 2^-25 if there are a million.
 class ValueDigest {
   public:
-    /// That of no value: the counter belongs to the id.
+    /// The digest of no value: the counter belongs to the id.
     ValueDigest() = default;
-    /// That of a value of any length. Throws std::runtime_error if OpenSSL fails.
+    /// The digest of a value of any length. Throws std::runtime_error if OpenSSL fails.
     static ValueDigest of(std::string_view value);
-    /// That of the counter of a group, which is no value: see CountedBy::kGroup.
+    /// The digest for the counter of a group, which is no value: see CountedBy::kGroup.
     static ValueDigest of_group();
     /// What is in place of suffix() in the name of the counter that the values share which have
     /// none of their own in Redis: see PlanTable::most_values. No value has this suffix.
     static constexpr std::string_view kOthersSuffix = ":others";
-    /// That whose number() this was.
+    /// The digest whose number() this was.
     explicit ValueDigest(std::uint64_t number);
 
-    /// That with this suffix(); of no value if there is none.
+    /// The digest with this suffix(); the digest of no value if there is none.
     static ValueDigest read(std::string_view suffix);
 
     /// 0: no value.

@@ -48,7 +48,7 @@ inline std::chrono::seconds window_length(ExactInstant end, Period period) {
 struct WindowCount {
     std::int64_t number = 0;    ///< see window_number; a past one if nothing was counted
     std::int64_t count = 0;     ///< units granted in it
-    std::int64_t previous = 0;  ///< the same of the window before, if windows slide
+    std::int64_t previous = 0;  ///< units granted in the window before, if windows slide
     bool operator==(const WindowCount&) const = default;
 };
 
@@ -71,8 +71,9 @@ constexpr std::int64_t bucket_time(std::int64_t time, Instant now) {
                                                   : time;
 }
 
-/// The same of a window or of a bucket. A bucket never ends; another rate makes it another one with
-/// the same debt. See bucket_time.
+/// Returns the window that is current at `now`, given the last counted one: see roll() with a
+/// Period. A bucket never ends; another rate makes it another one with the same debt. See
+/// bucket_time.
 inline WindowCount roll(const WindowCount& window, const Rate& rate, Instant now) {
     return rate.is_bucket()
                ? WindowCount{rate.requests, window.count, bucket_time(window.previous, now)}
@@ -83,7 +84,8 @@ inline WindowCount roll(const WindowCount& window, const Rate& rate, Instant now
 [[gnu::noinline]] bool is_kept(const WindowCount& window, Period period, Instant earliest,
                                Instant latest);
 
-/// The same. The common case needs no divisions, unless it is a month.
+/// Whether roll() leaves the window as it is at each time from `earliest` to `latest`. The common
+/// case needs no divisions, unless it is a month.
 inline bool still_counts(const WindowCount& window, Period period, Instant earliest,
                          Instant latest) {
     return (window_end(window.number - 1, period) <= earliest &&
@@ -91,7 +93,7 @@ inline bool still_counts(const WindowCount& window, Period period, Instant earli
            is_kept(window, period, earliest, latest);
 }
 
-/// The same of a window or of a bucket.
+/// Whether roll() leaves the window or bucket as it is at each time from `earliest` to `latest`.
 inline bool still_counts(const WindowCount& window, const Rate& rate, Instant earliest,
                          Instant latest) {
     return rate.is_bucket() ? window.number == rate.requests &&

@@ -63,7 +63,8 @@ bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, const Dema
 
 /// Whether a recall that was noticed at `recalled` holds; 0: there was none.
 bool is_recalled(Period shortest, SteadyTime recalled, const ClockBounds& now);
-/// The same for quotas of which at least one is recalled.
+/// Whether a recall that was noticed at `recalled` holds for at least one of these quotas; 0: there
+/// was none.
 bool is_recalled(const Quotas& quotas, SteadyTime recalled, const ClockBounds& now);
 
 /// Redis is asked now. Sets QuotaState::asked, and counts the call in QuotaState::lease_calls if it
@@ -71,7 +72,8 @@ bool is_recalled(const Quotas& quotas, SteadyTime recalled, const ClockBounds& n
 void begin_lease_call(QuotaState& state, const TableQuota& quota, bool wants_lease,
                       const ClockBounds& now);
 
-/// That call has ended.
+/// Ends the call that begin_lease_call has noted. Removes the call from QuotaState::lease_calls if
+/// it has asked for a lease.
 void end_lease_call(QuotaState& state, bool wanted_lease);
 
 /// When the lease is to be returned: no request has come for a second, or for `horizon` (see

@@ -92,9 +92,9 @@ struct QuotaState {
     struct Window {
         WindowCount counted;  ///< Redis's last count; it includes the lease
         Units owed;           ///< units for Redis to add; below 0: to return. Of a bucket: debt
-        Units owed_previous;  ///< the same for the window before, if windows slide or are the days
-                              ///< of a history. Of a bucket with a debt that is owed: when it was
-                              ///< owed, SteadyTime
+        Units owed_previous;  ///< units for Redis to add to the window before, if windows slide
+                              ///< or are the days of a history; below 0: to return. Of a bucket
+                              ///< with a debt that is owed: when it was owed, SteadyTime
         bool operator==(const Window&) const = default;
     };
     std::array<Window, kMaxWindows> windows{};  ///< in the order of the table's rates

@@ -81,7 +81,9 @@ void note_own(QuotaState& state, const TableQuota& quota, std::int64_t number, s
 /// longest one, they count as settled and as returned.
 void add_owed(QuotaState& state, const TableQuota& quota, std::size_t window, std::int64_t units);
 
-/// The same for the window before it.
+/// Adds units to those owed to the window before `window`. Granted units (above 0) and units of a
+/// lease (below 0) that meet are not sent to Redis. If `window` is the longest one, they count as
+/// settled and as returned.
 void add_owed_previous(QuotaState& state, const TableQuota& quota, std::size_t window,
                        std::int64_t units);
 

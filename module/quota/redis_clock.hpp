@@ -43,8 +43,9 @@ class RedisClock {
         known_ = 1;
     }
 
-    /// As observe(), for the first reply of a server that may be another one: earlier bounds do not
-    /// apply. Bounds of two servers may overlap by chance, and must not narrow each other.
+    /// Takes the time in the first reply of a server that may be another one. Earlier bounds do not
+    /// apply: bounds of two servers may overlap by chance, and must not narrow each other. See
+    /// observe() for the arguments.
     void restart(ExactSteadyTime sent, ExactSteadyTime received, ExactInstant now) {
         known_ = 0;
         observe(sent, received, now);

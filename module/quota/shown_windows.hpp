@@ -17,13 +17,15 @@ ClockBounds no_earlier_than_replies(ClockBounds now, std::span<const QuotaState>
 WindowStates windows_of(std::span<const QuotaState> states, const Quotas& quotas,
                         const ClockBounds& now, std::int64_t cost, bool refused);
 
-/// The same after a request that the node has granted: decide() or decide_alone() has found that
-/// the windows are current, or has set them to those at `now`.
+/// The windows that the response shows after a request of this cost that the node has granted:
+/// those with a limit. decide() or decide_alone() has found that the windows are current, or has
+/// set them to those at `now`.
 WindowStates granted_windows(std::span<const QuotaState> states, const Quotas& quotas, Instant now,
                              std::int64_t cost);
 
-/// The same after a granted request that Redis decided at `now`, from Redis's counts, in the order
-/// of `quotas`. The node has neither leases of the quotas nor units that Redis has yet to count.
+/// The windows that the response shows after a granted request of this cost that Redis decided at
+/// `now`: those with a limit. `counts` are Redis's counts, in the order of `quotas`. The node has
+/// neither leases of the quotas nor units that Redis has yet to count.
 WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quotas, Instant now,
                         std::int64_t cost);
 

@@ -13,7 +13,7 @@ struct Error {
 
 constexpr Error kMissingApiKey{"missing_api_key",
                                "An API key is required: Authorization: Bearer <API_KEY>."};
-/// The same where only other fields have a key.
+/// The error for a missing API key where only fields other than `Authorization` have a key.
 constexpr Error kMissingApiKeyField{
     "missing_api_key", "An API key is required, in the field that WWW-Authenticate names."};
 constexpr Error kInvalidApiKey{"invalid_api_key", "The API key is not valid."};

@@ -108,7 +108,7 @@ enum class Store { kKeys, kLongKeys, kUnknownKeys, kQuotas, kLongQuotas, kAddres
 constexpr std::array kStores{Store::kKeys,   Store::kLongKeys,   Store::kUnknownKeys,
                              Store::kQuotas, Store::kLongQuotas, Store::kAddresses};
 
-/// Those of valid keys: what they lose by an eviction is looked up again.
+/// The tables with the data of valid keys: what they lose by an eviction is looked up again.
 inline constexpr std::array kStoresOfKeys{Store::kKeys, Store::kLongKeys, Store::kQuotas,
                                           Store::kLongQuotas};
 

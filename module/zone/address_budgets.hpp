@@ -87,8 +87,9 @@ class AddressBudgets {
         bool is(const Key& other) const { return owner == other; }
 
         Owner owner;
-        /// Of an owner without a budget: the last second with a look-up that found nothing, how
-        /// many did; and the same of the last second that was a flood.
+        /// The charged windows of a budget. For an owner without a budget, the first one is the
+        /// last second with a look-up that found nothing, with the number of such look-ups. The
+        /// second one is the last second that was a flood, with its number of them.
         std::array<Window, kMaxRates> windows;
         // Times are Unix milliseconds modulo 2^32.
         std::uint32_t latest;   ///< the latest time of a worker

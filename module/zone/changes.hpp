@@ -25,19 +25,22 @@ class Changes {
     /// Records a change of an id or of a digest (in hexadecimal), which was made at `made` and is
     /// noticed now. A name that may be either is recorded as both. It was not made after `now`.
     void note(std::uint32_t redis, std::string_view name, SteadyTime now, SteadyTime made);
-    /// The same for a change that is announced now.
+    /// Records a change of an id or of a digest (in hexadecimal) that is announced now: it was made
+    /// at `now`. A name that may be either is recorded as both.
     void note(std::uint32_t redis, std::string_view name, SteadyTime now) {
         note(redis, name, now, now);
     }
-    /// The same for a change that is read later: it was made between `earliest` and `latest`. A
-    /// change that was noted as made since `earliest` is the same one.
+    /// Records a change of an id or of a digest (in hexadecimal) that is read later: it was made
+    /// between `earliest` and `latest`. A change that was noted as made since `earliest` is the
+    /// same one. A name that may be either is recorded as both.
     void note_read(std::uint32_t redis, std::string_view name, SteadyTime now, SteadyTime earliest,
                    SteadyTime latest);
     /// When the last change was noticed; 0 if there was none. A record that is not newer has to be
     /// looked up again.
     SteadyTime last(std::uint32_t redis, const IdHash& id) const;
     SteadyTime last(std::uint32_t redis, const KeyDigest& digest) const;
-    /// The same of the key with this KeyCache::Key::hash.
+    /// When the last change of the key with this KeyCache::Key::hash was noticed; 0 if there was
+    /// none.
     SteadyTime last(std::uint64_t key_hash) const { return noticed_.last(key_hash); }
     /// When the last change was made, as far as the clock of Redis tells; 0 if there was none. A
     /// record that is not newer is outdated.

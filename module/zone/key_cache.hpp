@@ -73,7 +73,8 @@ class KeyCache {
     /// Returns the id with this hash, and its group, from the record of the key with this
     /// Key::hash; an empty id if there is no such record.
     Owner find_owner(std::uint64_t hash_of_key, const IdHash& id) const;
-    /// The same record without its details; one without an id if there is none.
+    /// Returns the record of the key with this Key::hash and of the id with this hash, without its
+    /// details. Returns a record without an id if there is none.
     KeyRecord find_head(std::uint64_t hash_of_key, const IdHash& id) const;
     /// Whether find_owner would find it.
     bool has_id(std::uint64_t hash_of_key, const IdHash& id) const;
@@ -114,7 +115,7 @@ class KeyCache {
         }
     };
 
-    /// Of the length of the details.
+    /// The number of bits that store the length of the details.
     static constexpr unsigned kDetailsBits = 11;
 
     /// A record, or a part of one that continues it. The text of a record is its id, plan and

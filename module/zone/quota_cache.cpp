@@ -68,7 +68,7 @@ bool have_windows_ended(const WindowLayout& layout, std::chrono::milliseconds un
     return unused > (layout.sliding ? 2 : 1) * longest + kCountedWithin;
 }
 
-/// The same as ==, which is a call of memcmp.
+/// Whether two hashes are equal. It avoids the call of memcmp that == makes.
 bool is_equal(const IdHash& a, const IdHash& b) {
     constexpr std::size_t kFirst = sizeof(std::uint64_t);
     static_assert(sizeof(IdHash) == kFirst + sizeof(std::uint32_t));

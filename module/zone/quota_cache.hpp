@@ -114,8 +114,9 @@ class QuotaCache {
 
     /// The stored state, or an empty one. Only save() marks the quota as used.
     QuotaState load(const Key& key) const;
-    /// The same, into an empty state. Returns the place, for a save() under the same lock. Faster
-    /// if the quota is still at `place`, which an earlier load() returned.
+    /// Loads the stored state into `state`, which is empty. Returns the quota's place, for a save()
+    /// under the same lock; none if it is not stored. Faster if the quota is still at `place`,
+    /// which an earlier load() returned.
     Place load(const Key& key, QuotaState& state, Place place = {}) const;
     /// Prepares a load() of a small quota at this place, which an earlier one returned.
     void prefetch(Place place) const { small_.prefetch(place); }
@@ -129,8 +130,8 @@ class QuotaCache {
     /// the quota is that of a value, which evicts few others; or if there is none beside the places
     /// for what needs one. The state is then as before.
     bool save(const Key& key, const QuotaState& state, SteadyTime now);
-    /// The same for the place that load() has returned under the same lock. No quota without a
-    /// place was saved since: it may have moved others.
+    /// Stores the state as save() without a place does, at the place that load() has returned under
+    /// the same lock. No quota without a place was saved since: it may have moved others.
     bool save(Place place, const Key& key, const QuotaState& state, SteadyTime now);
 
     /// Stores the lease and the arrivals of a state that is otherwise as load() has found it at
@@ -184,7 +185,9 @@ class QuotaCache {
         }
         return cursor.set == 0 && !cursor.large;
     }
-    /// The same with all of them.
+    /// Calls `visit` with each held quota from the cursor on, until it returns false, at most
+    /// kMostVisited were visited, or a bounded number was passed. Returns true at the end; the
+    /// cursor is then at the beginning.
     template <typename Visit>
     bool visit_held(Cursor& cursor, Visit visit) const {
         const auto all = [](const HeldSummary& /*summary*/) { return Look{true, {}}; };
@@ -231,8 +234,9 @@ class QuotaCache {
         bool is_held() const { return true; }
 
         StoredKey key;
-        /// Of a small quota, Adjustment::units and Adjustment::previous after those of the most
-        /// windows that it has are what these windows owe.
+        /// The report of the quota. In that of a small quota, the adjustments after the first
+        /// kMostSmallWindows are what these windows owe, in Adjustment::units and
+        /// Adjustment::previous.
         Report report;
         LostCalls lost_calls;
     };
@@ -310,7 +314,8 @@ class QuotaCache {
         Large(const Key& whose, const QuotaState& state);
         bool is(const Key& other) const { return key.is(other); }
         bool is_sibling(const Key& other) const { return key.is_sibling(other); }
-        /// As Small::has_ended. A bucket must be full, too.
+        /// Whether the quota has no effect any more if it was not used for this time: its windows
+        /// have ended and its buckets are full.
         bool has_ended(std::chrono::milliseconds unused) const;
         std::uint64_t value() const { return key.value; }
         bool is_held() const { return lease != 0 || owes(); }

@@ -23,7 +23,8 @@ class Recalls {
     void note(std::uint32_t redis, const IdHash& id, std::uint64_t value, SteadyTime now);
     /// 0 if there was none, or if it is forgotten.
     SteadyTime last(std::uint32_t redis, const IdHash& id, std::uint64_t value) const;
-    /// The same of all ids and values; never forgotten.
+    /// When the last recall of leases of any id or value in this Redis was noticed. It is never
+    /// forgotten.
     SteadyTime last(std::uint32_t redis) const;
 
   private:

@@ -45,7 +45,8 @@ inline std::uint64_t place_hash(std::span<const unsigned char, 8> digest, std::u
     return hash ^ owner * 0x9e3779b97f4a7c15U;  // the golden ratio spreads it over all bits
 }
 
-/// The same for bytes that are not uniformly distributed; uses the finalizer of MurmurHash3.
+/// The hash of a key for SetAssociative from eight bytes that are not uniformly distributed,
+/// combined with `owner`. Uses the finalizer of MurmurHash3.
 inline std::uint64_t mixed_place_hash(std::span<const unsigned char, 8> bytes,
                                       std::uint32_t owner) {
     std::uint64_t hash = place_hash(bytes, owner);
@@ -100,8 +101,8 @@ class SetAssociative {
 
     /// The place of the key's entry.
     Place find(const Key& key) const { return find(key, choose(key)); }
-    /// The same, and faster if the entry is still at `place`, which find returned some time ago; it
-    /// may be none.
+    /// The place of the key's entry. Faster than find if the entry is still at `place`, which find
+    /// returned some time ago; it may be none.
     Place find_again(Place place, const Key& key) const {
         return holds(place, key, tag_of(key.hash())) ? place : find(key);
     }
@@ -137,15 +138,16 @@ class SetAssociative {
     Place put(const Key& key, std::chrono::milliseconds now, const Args&... args) const {
         return put_at(Place{}, key, now, args...);
     }
-    /// As put(), but does not evict entries for which `keeps` returns true. `keeps` is called for
-    /// the least recently used entry first, until it returns false.
+    /// Constructs the key's entry, see put(), but does not evict entries for which `keeps` returns
+    /// true. `keeps` is called for the least recently used entry first, until it returns false.
     template <typename Keeps, typename... Args>
     Place put_unless(const Keeps& keeps, const Key& key, std::chrono::milliseconds now,
                      const Args&... args) const {
         const auto keeps_place = [&](Place place) { return keeps(at(place)); };
         return put_anywhere(keeps_place, Place{}, key, now, args...);
     }
-    /// As put(), and faster if the entry is still at `place`, which find returned; it may be none.
+    /// Constructs the key's entry, see put(). Faster than put() if the entry is still at `place`,
+    /// which find returned; it may be none.
     template <typename... Args>
     Place put_at(Place place, const Key& key, std::chrono::milliseconds now,
                  const Args&... args) const {
@@ -153,9 +155,9 @@ class SetAssociative {
         return put_anywhere(keeps_none, place, key, now, args...);
     }
 
-    /// As put(), but a new entry takes the place of another one only if `may_replace` returns
-    /// true for it and for the time since its last use, rounded down. Returns no place if there is
-    /// none.
+    /// Constructs the key's entry, see put(). A new entry takes the place of another one only if
+    /// `may_replace` returns true for it and for the time since its last use, rounded down. Returns
+    /// no place if there is none.
     template <typename MayReplace, typename... Args>
     Place put_replacing(const MayReplace& may_replace, const Key& key,
                         std::chrono::milliseconds now, const Args&... args) const {

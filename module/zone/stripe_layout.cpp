@@ -65,7 +65,7 @@ std::size_t stripes_of_zone(std::size_t size) {
 }
 
 StripeLayout divide_stripe(std::size_t size) {
-    // As many quotas as keys.
+    // The tables have as many sets for quotas as for keys.
     constexpr std::size_t kSets = 4096;
     constexpr std::size_t kKeys = KeyCache::SmallTable::memory_for(kSets);
     constexpr std::size_t kQuotas = QuotaCache::SmallTable::memory_for(kSets);

@@ -52,8 +52,8 @@ SharedRedis& least_recently_used(std::span<SharedRedis> entries, std::uint32_t n
     return *oldest;
 }
 
-/// The same as entry_of. A free one belongs to this name from now on. The caller holds the node's
-/// lock.
+/// The entry of this name, or that of another name if none is free: see entry_of. A free entry
+/// belongs to this name from now on. The caller holds the node's lock.
 template <typename Entries>
 auto& claim_entry(Entries& entries, std::uint32_t name) {
     auto& entry = entry_of(entries, name);

@@ -91,7 +91,7 @@ class Zone : private Pinned {
 
     /// The stripe of a key's record.
     StripeNumber stripe_of(const KeyCache::Key& key) const { return stripe_of_key(key.hash()); }
-    /// The same, by KeyCache::Key::hash.
+    /// The stripe of the record of the key with this KeyCache::Key::hash.
     StripeNumber stripe_of_key(std::uint64_t hash) const {
         // The lowest bits choose no set of a table.
         return at(hash);
@@ -142,7 +142,8 @@ class Zone : private Pinned {
         const SteadyTime of_id = recalls_.last(redis, id, 0);
         return value == 0 ? of_id : std::max(of_id, recalls_.last(redis, id, value));
     }
-    /// The same for these quotas of an id and its group.
+    /// The last recall of leases of an id, or of a value of the id or of its group in these quotas.
+    /// Needs no lock.
     SteadyTime last_recall(std::uint32_t redis, const IdHash& id, const IdHash& group,
                            const Quotas& quotas) const;
     /// The entry of this name: name_hash of a `tollgate_redis`, or Transport::master_name. If all
@@ -160,7 +161,9 @@ class Zone : private Pinned {
     /// `received`: see RedisClock::observe. Locks the node.
     void observe_time(std::uint32_t name, ExactSteadyTime sent, ExactSteadyTime received,
                       ExactInstant time);
-    /// The same for a server that may not be the one that was observed before.
+    /// The clock of the Redis with this name (see redis) showed `time` between `sent` and
+    /// `received`, and its server may not be the one that was observed before: see
+    /// RedisClock::restart. Locks the node.
     void restart_clock(std::uint32_t name, ExactSteadyTime sent, ExactSteadyTime received,
                        ExactInstant time);
 

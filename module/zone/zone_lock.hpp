@@ -67,7 +67,7 @@ class ZoneLock {
         mutex_.lock();
         hold_.begin();
     }
-    /// As std::unique_lock: does not wait.
+    /// Tries to lock the mutex, as std::unique_lock does with std::try_to_lock: does not wait.
     ZoneLock(ZoneMutex& mutex, LockStatistics* statistics, std::try_to_lock_t /*tag*/) noexcept
         : mutex_(mutex), statistics_(statistics), owns_(mutex.try_lock()) {
         hold_.begin();

@@ -44,8 +44,8 @@ class Event {
         }
         ngx_add_timer(&event_, delay);
     }
-    /// The same for a time of the clock. nginx counts from the start of the iteration, so the timer
-    /// may fire early: the handler must check the clock, and may start the timer again.
+    /// Starts the timer for a time of the clock. nginx counts from the start of the iteration, so
+    /// the timer may fire early: the handler must check the clock, and may start the timer again.
     void start_until(std::chrono::steady_clock::time_point end) {
         const auto rest =
             std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
@@ -58,7 +58,8 @@ class Event {
             ngx_post_event(&event_, &ngx_posted_events);
         }
     }
-    /// The same after the events of the next iteration.
+    /// Posts the event: its handler runs after the events of the next iteration. Has no effect if
+    /// the event is posted already.
     void post_next() {
         if (event_.posted == 0) {
             ngx_post_event(&event_, &ngx_posted_next_events);

@@ -22,8 +22,8 @@ namespace tollgate::redis {
 /// ManagementPace for the pauses between them.
 class ManagementConnection final : private ConnectionListener {
   public:
-    /// As Connection. `listener` is that of the requests' connection. It receives only on_error,
-    /// on_lost and on_refusal.
+    /// See Connection for the arguments and their lifetimes. `listener` is the listener of the
+    /// requests' connection. It receives only on_error, on_lost and on_refusal.
     ManagementConnection(const Access& access, const SocketAddresses& addresses,
                          std::string probe_key, ConnectionListener& listener);
     /// Closes the socket. The handlers of pending calls are destroyed; no callback follows.
@@ -70,7 +70,8 @@ class ManagementConnection final : private ConnectionListener {
     const SocketAddresses& addresses_;
     const std::string probe_key_;
     ConnectionListener& listener_;
-    /// Of this connection. Without a load, it is that of the network.
+    /// The shortest round trip since the connection was made. Without a load, it is that of the
+    /// network.
     std::chrono::microseconds shortest_round_trip_ = std::chrono::microseconds::max();
     std::size_t under_way_ = 0;
     ManagementPace pace_;

@@ -21,8 +21,8 @@ namespace tollgate::redis {
 
 namespace {
 
-/// As `ssl_verify_depth` of nginx has to be set for private hierarchies, but with a default that
-/// suffices for public and private ones.
+/// The depth to which certificate chains are verified. It suffices for public and private
+/// hierarchies. `ssl_verify_depth` of nginx has to be set for private ones.
 constexpr int kVerifyDepth = 9;
 
 ngx_str_t copy(ngx_pool_t* pool, const std::string& text) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kLatest = kLatestInstant.time_since_epoch().count();
 constexpr std::int64_t kLatestExact = kLatest * 1000;
-/// Of calls: see Zone::number_call.
+/// The largest number of a call: see Zone::number_call.
 constexpr std::int64_t kLargestNumber = std::numeric_limits<std::int64_t>::max();
 
 /// Reads numbers from the reply. If one is missing or out of range, it and all further numbers are
@@ -42,7 +42,7 @@ class Numbers {
         return Numbers(further);
     }
 
-    /// The next number, at most `most`; that of units.
+    /// The next number, at most `most`, which is the limit of units by default.
     std::int64_t next(std::int64_t most = Units::kMost) {
         const auto number = peek();
         good_ = good_ && number;
@@ -153,7 +153,7 @@ void read_one(Numbers& numbers, const Acquire& acquire, Instant now, Acquired& a
 /// The numbers of the current windows, which ids that follow each other may share.
 class SharedNumbers {
   public:
-    /// Those of an id that has its own.
+    /// Sets the numbers to those of an id that has its own in the reply.
     void set(const WindowCounts& windows) {
         windows_ = windows.size();
         for (std::size_t i = 0; i < std::min(windows_, numbers_.size()); ++i) {

@@ -15,7 +15,7 @@ class ConnectionState {
         kSending,   ///< calls are sent
         kLeaving,   ///< calls are held for the successor until those on the link are answered
         kRefused,   ///< the link is being closed: Redis refuses commands
-        kReadOnly,  ///< the same, with READONLY: another server may accept them
+        kReadOnly,  ///< the link is being closed: READONLY; another server may accept commands
     };
 
     State state() const noexcept { return state_; }

@@ -21,7 +21,7 @@ struct PlacesWanted {
     std::int64_t limit = 0;   ///< of all nodes together
     std::int64_t places = 0;  ///< at least so many; with `version`, at most
     std::chrono::milliseconds lifetime{};
-    /// Of the node's places, of which it returns the rest. 0: it returns none.
+    /// The version of the node's places, of which it returns the rest. 0: it returns none.
     std::int64_t version = 0;
     /// Requests of the node in flight. It has places for them, also beyond the limit: they run.
     std::int64_t running = 0;

@@ -97,7 +97,7 @@ class Pipeline {
     void fail_all() noexcept;
 
     /// Takes the calls that were written out of this pipeline: another one reads their replies.
-    /// Those that were released and not written are queued again. If it throws std::bad_alloc,
+    /// Calls that were released and not written are queued again. If it throws std::bad_alloc,
     /// nothing has changed.
     Pipeline split_written();
     /// Calls on_timeout for all calls. Handlers that do not await their replies are dropped, and

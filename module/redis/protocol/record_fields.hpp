@@ -41,12 +41,12 @@ struct RecordField {
     bool is_required = false;  ///< whether each key has it
     bool limits_key = false;   ///< a key cannot change it of its own id
 
-    // Of the OpenAPI document, as JSON.
+    // These members are for the OpenAPI document, as JSON.
     std::string_view shown_schema{};  ///< the JSON Schema of what is shown
-    std::string_view new_schema{};    ///< that of a value that is set
-    std::string_view example{};       ///< of what is shown
+    std::string_view new_schema{};    ///< the JSON Schema of a value that is set
+    std::string_view example{};       ///< an example of what is shown
 
-    // Of the command.
+    // These members describe the option of the `tollgate` command.
     std::string_view option{};       ///< `--NAME`; empty: there is none
     std::string_view option_text{};  ///< for the help
     std::string_view none{};         ///< the value of the option that removes the field
@@ -66,7 +66,8 @@ bool read_field(const RecordField& field, std::string_view stored, KeyRecord& re
 /// What Redis stores of a field; an empty text is not stored.
 std::string stored_text(const RecordField& field, const KeyRecord& record);
 
-/// The same as people read it: a time as RFC 3339.
+/// Writes a field as people read it: a time as RFC 3339, any other field as stored_text() does.
+/// Empty if there is no time.
 std::string shown_text(const RecordField& field, const KeyRecord& record);
 
 }  // namespace tollgate::redis

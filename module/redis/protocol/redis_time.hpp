@@ -16,7 +16,8 @@ namespace tollgate::redis {
 /// strings. Nothing if they are malformed, or later than kLatestInstant.
 std::optional<ExactInstant> read_time(std::span<const redisReply* const> values);
 
-/// The same from the two strings.
+/// Reads the time from the two strings in a reply of the command TIME: the seconds and the
+/// microseconds of that second. Nothing if they are malformed, or later than kLatestInstant.
 std::optional<ExactInstant> read_time(std::string_view seconds, std::string_view microseconds);
 
 /// Parses a Unix time in seconds that Redis stores as text. Nothing if the text is no time from

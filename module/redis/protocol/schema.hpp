@@ -67,7 +67,7 @@ class Keys {
     /// A sorted set: ids that were revoked, with the scores that they had in `ids` before their
     /// first revocation, for kRevokedKept after the last one. An id that was issued again stays.
     std::string revoked() const { return prefix_ + "revoked"; }
-    /// A sorted set: the same ids, by the time of their last revocation.
+    /// A sorted set: the ids of revoked(), by the time of their last revocation.
     std::string revocations() const { return prefix_ + "revocations"; }
     /// A set: the digests of the keys that the id had when it was revoked, for kRevokedKept. A
     /// failover may undo the end of a key and not that of the id.
@@ -152,15 +152,15 @@ class Keys {
     std::string audit() const { return prefix_ + "audit"; }
     /// A stream: what the holders of keys are to be told, see notice_field.
     std::string notices() const { return prefix_ + "notices"; }
-    /// The same in a cluster, whose scripts reach one slot only: the notices of the ids in the slot
-    /// with this slot_tag, until `tollgate notify` moves them to notices(). Without a tag, the same
-    /// as notices().
+    /// A stream in a cluster, whose scripts reach one slot only: the notices of the ids in the slot
+    /// with this slot_tag, until `tollgate notify` moves them to notices(). Without a tag, it is
+    /// notices().
     std::string notices_of(std::string_view tag) const { return of_slot("notices", tag); }
     /// A sorted set, whose scores are 0: the ids that were granted units in a table with a history,
     /// or were banned, while they had no key. With a tag, those in the slot with this slot_tag.
     std::string subjects(std::string_view tag = {}) const { return of_slot("subjects", tag); }
-    /// A sorted set: the same ids, by the Unix time in ms at which their history or ban ends. They
-    /// leave both sets later, when others are added.
+    /// A sorted set: the ids of subjects(), by the Unix time in ms at which their history or ban
+    /// ends. They leave both sets later, when others are added.
     std::string subject_ends(std::string_view tag = {}) const {
         return of_slot("subject_ends", tag);
     }
@@ -173,7 +173,7 @@ class Keys {
     std::string events() const { return prefix_ + std::string(kEventsKey); }
 
   private:
-    /// Of the names of this kind, before their tag.
+    /// The beginning of the names of this kind, before their tag.
     std::string begin(std::string_view kind) const {
         return std::string(prefix_).append(kind).append("{");
     }
@@ -205,7 +205,8 @@ inline constexpr std::chrono::seconds kRotatedKept = std::chrono::hours(24) * 36
 /// How long the hash `used:{ID}` is kept after the day of the last use of a key: ids that are not
 /// used any more must not stay for ever.
 inline constexpr std::chrono::seconds kUseLifetime = std::chrono::hours(24) * 366;
-/// The same for an id without a key: `tollgate top` shows whether a banned id still sends requests.
+/// How long the hash `used:{ID}` of an id without a key is kept after the last use: `tollgate top`
+/// shows whether a banned id still sends requests.
 inline constexpr std::chrono::seconds kSubjectUseLifetime = std::chrono::hours(1);
 /// The field of the hash `used:{ID}` for requests with a subject.
 inline constexpr std::string_view kSubjectUse = "subject";
@@ -267,7 +268,8 @@ inline constexpr std::string_view kNumber = "number";  ///< of the last counted 
 inline constexpr std::string_view kCount = "count";    ///< units counted in it
 inline constexpr std::string_view kPrevious =
     "previous";  ///< of sliding windows: in the one before
-/// Of a bucket, see bucket.hpp: what it lacks to be full, and when, in us of Redis's clock.
+/// The debt of a bucket, which is what it lacks to be full, and the time of this debt, in us of
+/// Redis's clock: see bucket.hpp.
 inline constexpr std::string_view kDebt = "debt";
 inline constexpr std::string_view kTime = "time";
 /// The notices of a window, `NUMBER:100/1000 80/2000`: of which window, and each level with the
@@ -290,12 +292,12 @@ inline constexpr std::string_view kPeriod = "period";  ///< see stored_period
 inline constexpr std::string_view kNumber = "number";  ///< of the window
 inline constexpr std::string_view kLimit = "limit";    ///< its limit then
 inline constexpr std::string_view kUsed = "used";      ///< the units counted then
-/// Of a level that was noticed before in the window, which has fallen below it since: the time, in
-/// ms. Others have no such field.
+/// The time, in ms, of a notice about a level that was noticed before in the window. The window has
+/// fallen below the level since. Other notices have no such field.
 inline constexpr std::string_view kAgain = "again";
 inline constexpr std::string_view kDigest = "digest";    ///< of a key
 inline constexpr std::string_view kExpires = "expires";  ///< of a key: a Unix time
-/// Of an entry that `tollgate notify` has moved: its id before.
+/// The former id of an entry that `tollgate notify` has moved.
 inline constexpr std::string_view kMoved = "moved";
 }  // namespace notice_field
 
@@ -329,7 +331,7 @@ inline constexpr std::string_view kNode = "lease_node";  ///< the node that got 
 /// taken back (see LostCalls), or if it has added them to other windows.
 inline constexpr std::string_view kGrant = "lease_grant";
 inline constexpr std::string_view kOfOther =
-    "lease_grant_of_other";  ///< the same of the last lease of any other node
+    "lease_grant_of_other";  ///< kGrant of the last lease of any other node
 inline constexpr std::string_view kRecalled = "lease_recalled";  ///< when leases were last recalled
 }  // namespace lease_field
 

@@ -23,10 +23,13 @@ namespace tollgate::redis {
 /// The connections to one server of a cluster, behind circuit breakers.
 class ClusterServer : public Interface {
   public:
-    /// As the functions of Transport.
+    /// Whether calls may be sent to the server: see Transport::is_reachable.
     virtual bool is_reachable() const noexcept = 0;
+    /// Calls a script on the server: see Transport::run.
     virtual void run(Call call, std::unique_ptr<ReplyHandler> handler) noexcept = 0;
+    /// The server answered with this error: see Transport::report_failure.
     virtual void report_failure(std::string_view error) noexcept = 0;
+    /// The name of the server in the zone: see Transport::master_name.
     virtual std::uint32_t name() const noexcept = 0;
     /// Whether no call is pending.
     virtual bool is_idle() const noexcept = 0;

@@ -8,7 +8,7 @@ namespace tollgate::redis {
 SentinelAgreement agree_on_master(std::span<const MasterState> answers, std::size_t sentinels,
                                   const ServerAddress& master) {
     const auto is_used = [&](const MasterState& answer) { return answer.address == master; };
-    // Of different addresses, that of the last failover is right. An address that differs at the
+    // If the addresses differ, that of the last failover is right. An address that differs at the
     // same epoch belongs to a failover that has not ended.
     const auto last = std::ranges::max_element(answers, {}, [&](const MasterState& answer) {
         return std::pair(answer.config_epoch, !is_used(answer));

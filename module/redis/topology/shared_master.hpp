@@ -34,7 +34,7 @@ class SharedMaster {
     /// Begins a search of this process, or continues it, until the time `end`. Returns false while
     /// another process searches. A process that dies loses its claim at `end`.
     bool claim(std::uint32_t process, Time now, Time end) noexcept;
-    /// The same although another process searches.
+    /// Begins a search of this process until the time `end`, although another process searches.
     void take_over(std::uint32_t process, Time end) noexcept;
     /// Ends a search of this process without a result.
     void release(std::uint32_t process) noexcept;

@@ -37,7 +37,9 @@ class SlotMap {
     std::optional<std::size_t> assign(Slot slot, const ServerAddress& master) {
         return assign(slot, slot, master);
     }
-    /// The same for the slots `first` to `last`, inclusive.
+    /// Assigns the slots `first` to `last`, inclusive, to a master. Returns the index of the
+    /// master; nothing if there are no such slots, or if it would be one master too many: the map
+    /// is unchanged then.
     std::optional<std::size_t> assign(Slot first, Slot last, const ServerAddress& master);
 
   private:
