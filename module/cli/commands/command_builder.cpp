@@ -5,8 +5,8 @@
 
 #include "module/cli/commands/command_builder.hpp"
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/failure.hpp"
-#include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/management/groups.hpp"

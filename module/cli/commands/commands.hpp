@@ -1,9 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "module/cli/commands/command_line.hpp"
 #include "module/cli/redis/redis_session.hpp"
+#include "module/cli/terminal/output.hpp"
 
 namespace tollgate::cli {
 
@@ -39,6 +41,10 @@ void export_usage(RedisSession& session, const CommandLine& line);
 void watch_top(RedisSession& session, const CommandLine& line);
 void notify(RedisSession& session, const CommandLine& line);
 void list_words(RedisSession& session, const CommandLine& line);
+
+/// Requests the `tollgate_status` of a node and prints it: as tables, or the JSON as received.
+/// `url` is a URL that parse_http_url accepts. Throws Failure.
+void print_node_status(const std::string& url, Format format);
 
 /// `doctor` connects itself: it examines the nodes also if Redis is unreachable.
 void examine(const std::function<RedisSession()>& connect, const CommandLine& line);

@@ -3,7 +3,6 @@
 #include "module/cli/commands/commands.hpp"
 #include "module/cli/failure.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
-#include "module/cli/usage/node_status.hpp"
 
 namespace tollgate::cli {
 

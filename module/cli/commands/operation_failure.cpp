@@ -1,4 +1,4 @@
-#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/commands/operation_failure.hpp"
 
 #include "module/cli/terminal/output.hpp"
 #include "module/management/key_changes.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/doctor/finding.hpp"
-#include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/redis/replay.hpp"

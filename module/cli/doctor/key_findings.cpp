@@ -3,8 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/doctor/finding.hpp"
-#include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/management/group_index.hpp"

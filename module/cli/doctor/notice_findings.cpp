@@ -2,8 +2,8 @@
 #include <chrono>
 #include <string>
 
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/doctor/finding.hpp"
-#include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/notify/notice.hpp"
 #include "module/cli/notify/notice_queue.hpp"
 #include "module/cli/terminal/time_text.hpp"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "module/cli/commands/commands.hpp"
-#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/management/audit.hpp"

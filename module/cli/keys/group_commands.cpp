@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/keys/audit_log.hpp"
 #include "module/cli/keys/key_options.hpp"
-#include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/terminal/render.hpp"
 #include "module/management/group_usage.hpp"

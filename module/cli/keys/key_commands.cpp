@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/keys/audit_log.hpp"
 #include "module/cli/keys/key_options.hpp"
-#include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/terminal/render.hpp"

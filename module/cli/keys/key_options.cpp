@@ -3,7 +3,7 @@
 #include <iostream>
 #include <utility>
 
-#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/terminal/terminal.hpp"
 #include "module/cli/terminal/time_text.hpp"
 #include "module/key/api_key.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/spelling.hpp"
 #include "module/management/groups.hpp"

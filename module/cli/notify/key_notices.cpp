@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "module/cli/keys/operation_failure.hpp"
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "module/cli/commands/commands.hpp"
+#include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/keys/audit_log.hpp"
-#include "module/cli/keys/operation_failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/terminal/render.hpp"
 #include "module/cli/terminal/result_format.hpp"

@@ -1,5 +1,3 @@
-#include "module/cli/usage/node_status.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "module/cli/commands/commands.hpp"
 #include "module/cli/failure.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/printable.hpp"

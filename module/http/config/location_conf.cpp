@@ -8,7 +8,6 @@
 
 #include "module/http/config/complex_value.hpp"
 #include "module/http/config/key_sources.hpp"
-#include "module/http/endpoints/endpoints.hpp"
 #include "module/key/key_record.hpp"
 #include "module/key/scopes.hpp"
 #include "module/plan/rate.hpp"

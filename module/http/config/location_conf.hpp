@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,11 +22,19 @@ enum HeaderFamilies : ngx_uint_t {
     kIetf = 2,
 };
 
-struct AdminConf;
 struct Console;
 struct Dashboard;
 struct LocationConf;
 struct SubjectConf;
+
+/// What `tollgate_admin` says: the Redis whose keys it manages, and where the paths begin.
+struct AdminConf {
+    std::string redis_name;
+    std::string base;           ///< the URI up to the path of a resource: the location's name
+    std::size_t redis = 0;      ///< in MainConf::redis; set when the location is merged
+    std::string read_scope{};   ///< `read=`: requests that change nothing require it; empty: none
+    std::string write_scope{};  ///< `write=`: other requests require it; empty: none
+};
 
 /// A content handler of Tollgate, as its directive sets it.
 struct ContentHandler {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
+#include "module/http/config/location_conf.hpp"
 #include "module/http/endpoints/page_file.hpp"
 #include "module/http/nginx.hpp"
 
@@ -27,15 +27,6 @@ ngx_int_t handle_dashboard(ngx_http_request_t* r) noexcept;
 
 /// The content handler of `tollgate_console`.
 ngx_int_t handle_console(ngx_http_request_t* r) noexcept;
-
-/// What `tollgate_admin` says: the Redis whose keys it manages, and where the paths begin.
-struct AdminConf {
-    std::string redis_name;
-    std::string base;           ///< the URI up to the path of a resource: the location's name
-    std::size_t redis = 0;      ///< in MainConf::redis; set when the location is merged
-    std::string read_scope{};   ///< `read=`: requests that change nothing require it; empty: none
-    std::string write_scope{};  ///< `write=`: the same of other requests
-};
 
 /// The media type of pages.
 inline constexpr std::string_view kHtmlType = "text/html; charset=utf-8";

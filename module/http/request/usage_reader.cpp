@@ -1,4 +1,4 @@
-#include "module/http/response/usage_reader.hpp"
+#include "module/http/request/usage_reader.hpp"
 
 #include <chrono>
 #include <string_view>

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "module/http/request/request_context.hpp"
-#include "module/http/response/usage_reader.hpp"
+#include "module/http/request/usage_reader.hpp"
 #include "module/key/meta.hpp"
 
 namespace tollgate::http {

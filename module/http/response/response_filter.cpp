@@ -3,8 +3,8 @@
 #include <string>
 
 #include "module/http/request/request_context.hpp"
+#include "module/http/request/usage_reader.hpp"
 #include "module/http/response/cached_copies.hpp"
-#include "module/http/response/usage_reader.hpp"
 #include "module/nginx/response.hpp"
 #include "module/report/error_body.hpp"
 
