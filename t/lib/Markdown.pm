@@ -55,7 +55,11 @@ sub anchors {
 sub paths {
     my ($self) = @_;
     my %seen;
-    return grep { !$seen{$_}++ } map { $_->[0] =~ /`((?:module|backend|conf|t|\.ci)\/[\w.\/-]+)`/g } @{ $self->{prose} };
+    my @texts = map { $_->[0] } @{ $self->{prose} }, map { [$_->{text}] } grep { $self->{path} =~ /ARCHITECTURE/ } @{ $self->{blocks} };
+    my @full = map { /`((?:module|backend|conf|t|\.ci)\/[\w.\/-]+)`/g } @texts;
+    # The page of the sources names those of the gateway below `module`.
+    my @sources = map { /(?<![\w\/.])((?:\w+\/)+\w+\.(?:[ch]pp|lua|json))\b/g } grep { $self->{path} =~ /ARCHITECTURE/ } @texts;
+    return grep { !$seen{$_}++ } @full, map { /^(?:module|backend|t)\// ? $_ : "module/$_" } @sources;
 }
 
 sub read {
