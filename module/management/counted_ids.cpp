@@ -17,8 +17,8 @@ constexpr std::string_view kSubjectsCursor = "subjects:";
 constexpr std::size_t kSlotsAtOnce = 64;
 
 /// All places of two ordered lists, each once.
-std::vector<Place> united(std::vector<Place> one, std::vector<Place> other) {
-    std::vector<Place> all;
+std::vector<ListCursor> united(std::vector<ListCursor> one, std::vector<ListCursor> other) {
+    std::vector<ListCursor> all;
     all.reserve(one.size() + other.size());
     std::set_union(std::make_move_iterator(one.begin()), std::make_move_iterator(one.end()),
                    std::make_move_iterator(other.begin()), std::make_move_iterator(other.end()),
@@ -41,7 +41,7 @@ CountedIds::Progress CountedIds::Progress::of_cursor(std::string_view cursor) {
     progress.is_at_subjects = cursor.starts_with(kSubjectsCursor);
     cursor.remove_prefix(progress.is_at_subjects ? kSubjectsCursor.size() : 0);
     const auto last = progress.is_at_subjects ? cursor.substr(0, cursor.find(',')) : cursor;
-    progress.listed = Place::of_cursor(last);
+    progress.listed = ListCursor::of_cursor(last);
     if (!progress.listed && !(progress.is_at_subjects && last.empty())) {
         refuse_cursor();
     }
@@ -103,7 +103,7 @@ Task<CountedIds::Ids> CountedIds::listed_after(Progress progress, std::size_t co
     found.has_more = has_more || has_subjects_;
     found.end = std::move(progress);
     if (has_revoked_) {
-        const IsElsewhere was_issued_again = [](const Place& in_list, const auto& listed) {
+        const IsElsewhere was_issued_again = [](const ListCursor& in_list, const auto& listed) {
             return in_list != listed;
         };
         co_await drop(found, keys_.revoked(), was_issued_again);
@@ -150,7 +150,7 @@ Task<CountedIds::Ids> CountedIds::subjects_after(Progress progress, std::size_t 
     }
     found.examined += found.ids.size();
     found.end = std::move(progress);
-    const IsElsewhere was_found = [](const Place& in_list, const auto& listed) {
+    const IsElsewhere was_found = [](const ListCursor& in_list, const auto& listed) {
         return listed && in_list <= *listed;
     };
     co_await drop(found, keys_.ids(), was_found);

@@ -26,10 +26,10 @@ class CountedIds {
 
     /// How far the lists were read.
     struct Progress {
-        std::optional<Place> listed{};  ///< the last one that is no subject; empty: none
-        bool is_at_subjects = false;    ///< all others were found
-        redis::Slot slot = 0;           ///< of the subjects
-        std::string subject{};          ///< the last one of this slot; empty: none
+        std::optional<ListCursor> listed{};  ///< the last one that is no subject; empty: none
+        bool is_at_subjects = false;         ///< all others were found
+        redis::Slot slot = 0;                ///< of the subjects
+        std::string subject{};               ///< the last one of this slot; empty: none
 
         /// The text as a client repeats it: `CREATED:ID` or `subjects:[CREATED:ID],SLOT:[ID]`.
         std::string cursor() const;
@@ -57,7 +57,8 @@ class CountedIds {
   private:
     Task<Ids> listed_after(Progress progress, std::size_t count);
     Task<Ids> subjects_after(Progress progress, std::size_t count);
-    using IsElsewhere = bool (*)(const Place& in_list, const std::optional<Place>& listed);
+    using IsElsewhere = bool (*)(const ListCursor& in_list,
+                                 const std::optional<ListCursor>& listed);
     Task<void> drop(Ids& ids, std::string list, IsElsewhere is_elsewhere);
 
     Database& database_;

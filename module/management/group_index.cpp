@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kOperationTime = 1s;
 Task<std::vector<std::string>> possibly_wrong(Database& database, const redis::Keys& keys) {
     KeyReader reader(database, keys);
     std::vector<std::string> ids;
-    std::optional<Place> last;
+    std::optional<ListCursor> last;
     do {
         const auto page = co_await reader.page(last, kIdsPerRead);
         last = page.next();

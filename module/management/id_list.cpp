@@ -21,9 +21,9 @@ std::optional<double> parse_score(std::string_view text) {
 }
 
 /// The places in a reply with scores.
-std::vector<Place> places_in(redis::Value& with_scores) {
+std::vector<ListCursor> places_in(redis::Value& with_scores) {
     auto& elements = with_scores.elements;
-    std::vector<Place> places;
+    std::vector<ListCursor> places;
     places.reserve(elements.size() / 2);
     for (std::size_t i = 0; i + 1 < elements.size(); i += 2) {
         places.push_back({.created = parse_score(elements[i + 1].text).value_or(0),
@@ -34,28 +34,28 @@ std::vector<Place> places_in(redis::Value& with_scores) {
 
 }  // namespace
 
-std::string Place::score() const {
+std::string ListCursor::score() const {
     std::array<char, 512> score{};  // the smallest number has 326 characters
     const auto end =
         std::to_chars(score.begin(), score.end(), created, std::chars_format::fixed).ptr;
     return {score.begin(), end};
 }
 
-std::string Place::cursor() const {
+std::string ListCursor::cursor() const {
     return score() + ":" + id;
 }
 
-std::optional<Place> Place::of_cursor(std::string_view cursor) {
+std::optional<ListCursor> ListCursor::of_cursor(std::string_view cursor) {
     const auto colon = cursor.find(':');
     if (colon == std::string_view::npos || !is_valid_key_id(cursor.substr(colon + 1))) {
         return std::nullopt;
     }
     const auto score = parse_score(cursor.substr(0, colon));
-    return score ? std::optional(Place{*score, std::string(cursor.substr(colon + 1))})
+    return score ? std::optional(ListCursor{*score, std::string(cursor.substr(colon + 1))})
                  : std::nullopt;
 }
 
-Task<std::vector<Place>> IdList::after(std::optional<Place> place, std::size_t count) {
+Task<std::vector<ListCursor>> IdList::after(std::optional<ListCursor> place, std::size_t count) {
     if (!place) {
         co_return co_await places(0, count);
     }
@@ -72,7 +72,7 @@ Task<std::vector<Place>> IdList::after(std::optional<Place> place, std::size_t c
     auto next = co_await run(database_, std::move(from_score));
     auto found = places_in(next);
     const bool is_end = found.size() < count + kFewOfScore;
-    std::erase_if(found, [&](const Place& other) { return other <= *place; });
+    std::erase_if(found, [&](const ListCursor& other) { return other <= *place; });
     if (is_end || found.size() >= count) {
         co_return found;
     }
@@ -80,7 +80,7 @@ Task<std::vector<Place>> IdList::after(std::optional<Place> place, std::size_t c
 }
 
 /// The next places after one, by their ranks.
-Task<std::vector<Place>> IdList::after_rank(Place place, std::size_t count) {
+Task<std::vector<ListCursor>> IdList::after_rank(ListCursor place, std::size_t count) {
     // Ids may join or leave the list after the rank is read. Therefore the range begins before the
     // rank and is longer than needed. The next attempt has a larger margin, but the reply stays
     // small: so many ids do not leave again and again between two commands.
@@ -94,7 +94,7 @@ Task<std::vector<Place>> IdList::after_rank(Place place, std::size_t count) {
         auto found = co_await places(first, size);
         const bool is_end = found.size() < size;
         const bool has_place_before = first == 0 || (!found.empty() && found.front() <= place);
-        std::erase_if(found, [&](const Place& other) { return other <= place; });
+        std::erase_if(found, [&](const ListCursor& other) { return other <= place; });
         if (has_place_before && (is_end || found.size() >= count)) {
             co_return found;
         }
@@ -108,14 +108,14 @@ redis::Command IdList::places_at(std::size_t rank, std::size_t count) const {
 }
 
 /// The places from this rank on.
-Task<std::vector<Place>> IdList::places(std::size_t rank, std::size_t count) {
+Task<std::vector<ListCursor>> IdList::places(std::size_t rank, std::size_t count) {
     auto command = places_at(rank, count);
     auto with_scores = co_await run(database_, std::move(command));
     co_return places_in(with_scores);
 }
 
 /// The rank of the first place after this one. Its id may have left the list.
-Task<std::size_t> IdList::rank_after(Place place) {
+Task<std::size_t> IdList::rank_after(ListCursor place) {
     std::vector<redis::Command> of_id{{"ZRANK", key_, place.id}, {"ZSCORE", key_, place.id}};
     const auto replies = co_await run_all(database_, std::move(of_id));
     const auto& rank = replies[0];
@@ -149,8 +149,8 @@ Task<std::size_t> IdList::rank_after(Place place) {
     co_return first;
 }
 
-Task<std::vector<std::optional<Place>>> IdList::places_of(std::vector<std::string> ids) {
-    std::vector<std::optional<Place>> found(ids.size());
+Task<std::vector<std::optional<ListCursor>>> IdList::places_of(std::vector<std::string> ids) {
+    std::vector<std::optional<ListCursor>> found(ids.size());
     if (ids.empty()) {
         co_return found;
     }
@@ -161,14 +161,14 @@ Task<std::vector<std::optional<Place>>> IdList::places_of(std::vector<std::strin
         const auto& score = scores.elements[i];
         if (!score.is_nil()) {
             found[i] =
-                Place{.created = parse_score(score.text).value_or(0), .id = std::move(ids[i])};
+                ListCursor{.created = parse_score(score.text).value_or(0), .id = std::move(ids[i])};
         }
     }
     co_return found;
 }
 
-Task<std::vector<Place>> IdList::page(std::optional<Place> place, std::size_t count,
-                                      bool& has_more) {
+Task<std::vector<ListCursor>> IdList::page(std::optional<ListCursor> place, std::size_t count,
+                                           bool& has_more) {
     auto found = co_await after(std::move(place), count + 1);
     has_more = found.size() > count;
     found.resize(std::min(found.size(), count));

@@ -12,18 +12,18 @@
 namespace tollgate::management {
 
 /// The place of an id in a list of ids, which is ordered by time, then by id.
-struct Place {
+struct ListCursor {
     double created = 0;  ///< Unix time
     std::string id;
 
-    auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
+    auto operator<=>(const ListCursor&) const = default;  // NOLINT(modernize-use-nullptr)
 
     /// The time as a score of Redis.
     std::string score() const;
     /// The place as a client repeats it: `CREATED:ID`.
     std::string cursor() const;
     /// Nothing if the text is not a cursor.
-    static std::optional<Place> of_cursor(std::string_view cursor);
+    static std::optional<ListCursor> of_cursor(std::string_view cursor);
 };
 
 /// The ids in a sorted set: see redis::Keys::ids() and redis::Keys::revoked().
@@ -36,21 +36,22 @@ class IdList {
     /// The next places after this one, at least `count` if there are so many. An id that stays in
     /// the list is found once, even if other ids are added or removed at the same time. Throws
     /// OperationError.
-    Task<std::vector<Place>> after(std::optional<Place> place, std::size_t count);
+    Task<std::vector<ListCursor>> after(std::optional<ListCursor> place, std::size_t count);
 
     /// The next places after this one, at most `count`. Sets `has_more`, which must outlive the
     /// task, to whether others follow. An id that stays in the list is found once, even if other
     /// ids are added or removed at the same time. Throws OperationError.
-    Task<std::vector<Place>> page(std::optional<Place> place, std::size_t count, bool& has_more);
+    Task<std::vector<ListCursor>> page(std::optional<ListCursor> place, std::size_t count,
+                                       bool& has_more);
 
     /// The places of these ids, in their order; nothing for those that are not in the list.
-    Task<std::vector<std::optional<Place>>> places_of(std::vector<std::string> ids);
+    Task<std::vector<std::optional<ListCursor>>> places_of(std::vector<std::string> ids);
 
   private:
-    Task<std::vector<Place>> after_rank(Place place, std::size_t count);
+    Task<std::vector<ListCursor>> after_rank(ListCursor place, std::size_t count);
     redis::Command places_at(std::size_t rank, std::size_t count) const;
-    Task<std::vector<Place>> places(std::size_t rank, std::size_t count);
-    Task<std::size_t> rank_after(Place place);
+    Task<std::vector<ListCursor>> places(std::size_t rank, std::size_t count);
+    Task<std::size_t> rank_after(ListCursor place);
 
     Database& database_;
     std::string key_;

@@ -133,20 +133,20 @@ std::string_view id_of_entry(std::string_view entry) {
     return is_valid_key_id(id) ? id : std::string_view();
 }
 
-std::string end_of_entry(const Place& place) {
+std::string end_of_entry(const ListCursor& place) {
     const auto created = std::clamp(place.created, 0.0, static_cast<double>(kLatestTime));
     const auto digits = std::to_string(static_cast<std::int64_t>(created));
     return std::string(kDigitsOfTime - digits.size(), '0').append(digits) + kAfterTime + place.id;
 }
 
-std::optional<Place> place_of_entry(std::string_view entry) {
+std::optional<ListCursor> place_of_entry(std::string_view entry) {
     const auto id = id_of_entry(entry);
     const auto end = entry.substr(entry.rfind(kAfterValue) + 1);  // the whole text without one
     const auto created = parse_whole_number(end.substr(0, kDigitsOfTime), 0, kLatestTime);
     if (id.empty() || !created || end.size() != kDigitsOfTime + 1 + id.size()) {
         return std::nullopt;
     }
-    return Place{.created = static_cast<double>(*created), .id = std::string(id)};
+    return ListCursor{.created = static_cast<double>(*created), .id = std::string(id)};
 }
 
 IndexChange index_change(const StoredKey& before, const StoredKey& after) {

@@ -55,9 +55,9 @@ std::vector<std::string> entries_of(const std::vector<StoredKey>& keys);
 std::string_view id_of_entry(std::string_view entry);
 
 /// Where an id is among the entries of a value in the order of creation: the end of its entry.
-std::string end_of_entry(const Place& place);
+std::string end_of_entry(const ListCursor& place);
 /// The place of such an entry. Nothing if the text is none.
-std::optional<Place> place_of_entry(std::string_view entry);
+std::optional<ListCursor> place_of_entry(std::string_view entry);
 
 /// What a change of a key changes in the index.
 struct IndexChange {

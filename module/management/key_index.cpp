@@ -199,7 +199,7 @@ Task<std::vector<KeysOfId>> KeyIndex::keys_of(std::span<const IndexedName> names
     co_return keys;
 }
 
-Task<KeyPage> KeyIndex::page(std::string begin, std::optional<Place> last, std::size_t count) {
+Task<KeyPage> KeyIndex::page(std::string begin, std::optional<ListCursor> last, std::size_t count) {
     auto last_entry = last ? begin + end_of_entry(*last) : std::string();
     auto entries = co_await entries_after(std::move(begin), std::move(last_entry), count + 1);
     const bool has_more = entries.size() > count;
@@ -228,7 +228,7 @@ Task<KeyIndex::Repairs> KeyIndex::rebuild() {
 Task<std::size_t> KeyIndex::add_missing() {
     constexpr std::size_t kIdsPerRead = 500;
     std::size_t added = 0;
-    std::optional<Place> last;
+    std::optional<ListCursor> last;
     do {
         const auto page = co_await reader_.page(last, kIdsPerRead);
         last = page.next();

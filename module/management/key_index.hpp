@@ -67,7 +67,7 @@ class KeyIndex {
     /// The next ids with a value of a field after a place, in the order of their creation, and
     /// their keys without pending ones: none if the current key does not have the value. `begin` is
     /// that of the value's entries.
-    Task<KeyPage> page(std::string begin, std::optional<Place> last, std::size_t count);
+    Task<KeyPage> page(std::string begin, std::optional<ListCursor> last, std::size_t count);
 
     /// What a rebuild has found.
     struct Repairs {

@@ -111,11 +111,11 @@ Task<KeysOfId> KeyReader::find(std::string id) {
     co_return keys;
 }
 
-Task<KeyPage> KeyReader::page(std::optional<Place> after, std::size_t limit) {
+Task<KeyPage> KeyReader::page(std::optional<ListCursor> after, std::size_t limit) {
     KeyPage page;
     page.places = co_await ids_.page(std::move(after), limit, page.has_more);
     std::vector<std::string> ids;
-    std::ranges::transform(page.places, std::back_inserter(ids), &Place::id);
+    std::ranges::transform(page.places, std::back_inserter(ids), &ListCursor::id);
     page.ids = co_await keys_of(std::move(ids));
     co_return page;
 }

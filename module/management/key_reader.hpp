@@ -16,11 +16,11 @@ namespace tollgate::management {
 /// Some consecutive ids and their keys.
 struct KeyPage {
     std::vector<KeysOfId> ids;
-    std::vector<Place> places;  ///< of each id
-    bool has_more = false;      ///< whether ids follow
+    std::vector<ListCursor> places;  ///< of each id
+    bool has_more = false;           ///< whether ids follow
 
     /// Where the next page begins; empty if no ids follow.
-    std::optional<Place> next() const {
+    std::optional<ListCursor> next() const {
         return has_more ? std::optional(places.back()) : std::nullopt;
     }
 };
@@ -57,7 +57,7 @@ class KeyReader {
     /// The next ids after a place and their keys, without pending ones, the oldest id first. An id
     /// that exists from the first page to the last is on exactly one page, even if other ids are
     /// added or removed at the same time.
-    Task<KeyPage> page(std::optional<Place> after, std::size_t limit);
+    Task<KeyPage> page(std::optional<ListCursor> after, std::size_t limit);
 
     /// The keys of each id, without pending ones, in the order of the ids.
     Task<std::vector<KeysOfId>> keys_of(std::vector<std::string> ids);

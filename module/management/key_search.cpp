@@ -48,7 +48,7 @@ IndexUse index_use_of(const KeyFilter& filter) {
 
 /// In the order of creation, which is that of the entries of a value as well.
 Task<FoundKeys> find_by_creation(Database& database, const redis::Keys& keys, KeyQuery query) {
-    auto last = place_after<Place>(query.after);
+    auto last = place_after<ListCursor>(query.after);
     KeyReader reader(database, keys);
     KeyIndex index(database, keys);
     auto use = index_use_of(query.filter);

@@ -58,7 +58,7 @@ WindowStates AddressBudgets::charge(const Owner& owner, std::span<const Rate> ra
                                     std::int64_t cost, Instant callers_now) {
     WindowStates states;
     states.reserve(rates.size());
-    const Place place = entries_.find(owner);
+    const TablePosition place = entries_.find(owner);
     Entry charged = place ? entries_.at(place) : Entry{owner, {}, stored(callers_now), 0, 0, 0};
     const Instant now = advance(charged, callers_now);
     const Entry known = charged;
@@ -92,7 +92,7 @@ std::optional<AddressBudgets::Charge> AddressBudgets::take_charge(const Owner& o
                                                                   std::span<const Rate> rates,
                                                                   Instant callers_now,
                                                                   std::chrono::milliseconds pause) {
-    const Place place = entries_.find(owner);
+    const TablePosition place = entries_.find(owner);
     if (!place) {
         return Charge{};
     }
@@ -119,7 +119,7 @@ std::optional<AddressBudgets::Charge> AddressBudgets::take_charge(const Owner& o
 }
 
 bool AddressBudgets::was_told(const Owner& owner, std::span<const Rate> rates, Instant now) const {
-    const Place place = entries_.find(owner);
+    const TablePosition place = entries_.find(owner);
     if (!place || entries_.at(place).told_at == 0) {
         return false;
     }
@@ -132,7 +132,7 @@ bool AddressBudgets::was_told(const Owner& owner, std::span<const Rate> rates, I
 
 void AddressBudgets::set_totals(const Owner& owner, std::span<const Rate> rates,
                                 const Charge& charge, std::span<const std::int64_t> totals) {
-    const Place place = entries_.find(owner);
+    const TablePosition place = entries_.find(owner);
     if (!place) {
         return;
     }
@@ -149,7 +149,7 @@ void AddressBudgets::set_totals(const Owner& owner, std::span<const Rate> rates,
 
 bool AddressBudgets::admits_lookup(const Owner& owner, std::span<const Rate> rates,
                                    Instant callers_now) {
-    const Place place = entries_.find(owner);
+    const TablePosition place = entries_.find(owner);
     if (!place) {
         return true;
     }
@@ -166,7 +166,7 @@ bool AddressBudgets::admits_lookup(const Owner& owner, std::span<const Rate> rat
 }
 
 /// Counts a look-up in the current second, unless it has had as many as it may have.
-bool AddressBudgets::count_lookup(Place place, Entry& entry, Instant now) {
+bool AddressBudgets::count_lookup(TablePosition place, Entry& entry, Instant now) {
     const bool admits = entry.lookups < kLookupsASecond;
     if (admits) {
         ++entry.lookups;
@@ -178,7 +178,7 @@ bool AddressBudgets::count_lookup(Place place, Entry& entry, Instant now) {
 }
 
 bool AddressBudgets::admits_lookup(const Owner& owner, Instant callers_now) {
-    const Place place = entries_.find(owner);
+    const TablePosition place = entries_.find(owner);
     if (!place) {
         return true;
     }
@@ -198,7 +198,7 @@ bool AddressBudgets::admits_lookup(const Owner& owner, Instant callers_now) {
 }
 
 void AddressBudgets::note_unknown(const Owner& owner, Instant callers_now) {
-    const Place place = entries_.find(owner);
+    const TablePosition place = entries_.find(owner);
     Entry entry = place ? entries_.at(place) : Entry{owner, {}, stored(callers_now), 0, 0, 0};
     const Instant now = advance(entry, callers_now);
     Window& latest = entry.windows[0];

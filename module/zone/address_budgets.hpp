@@ -99,7 +99,7 @@ class AddressBudgets {
     };
 
     static std::int64_t count_in(const Entry& entry, const Window& window);
-    bool count_lookup(Place place, Entry& entry, Instant now);
+    bool count_lookup(TablePosition place, Entry& entry, Instant now);
     static Instant advance(Entry& entry, Instant now);
 
   public:

@@ -20,7 +20,7 @@ BanCache::Entry::Entry(const Key& whose, const Ban& ban)
           std::clamp<std::int64_t>(ban.strikes, 0, std::numeric_limits<std::uint16_t>::max()))) {}
 
 Ban BanCache::load(const Key& key) const {
-    const Place place = entries_.find(key);
+    const TablePosition place = entries_.find(key);
     if (!place) {
         return {};
     }

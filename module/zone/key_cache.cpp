@@ -186,7 +186,7 @@ template <typename First, typename Use>
 bool KeyCache::use_parts(const First& record, const Key& key, SteadyTime now, Use use) const {
     const std::uint32_t last = record.last_part();
     for (std::uint32_t number = 1; number <= last; ++number) {
-        const Place place = small_.find({key, number});
+        const TablePosition place = small_.find({key, number});
         // A worker that was killed may have left a part of another version of the record.
         if (!place || small_.at(place).checked != record.checked) {
             return false;
@@ -200,7 +200,7 @@ bool KeyCache::use_parts(const First& record, const Key& key, SteadyTime now, Us
 
 template <typename Table>
 bool KeyCache::find_record(const Table& table, const Key& key, SteadyTime now, Found& found) const {
-    const Place place = table.find({key});
+    const TablePosition place = table.find({key});
     if (!place) {
         return false;
     }
@@ -227,7 +227,7 @@ bool KeyCache::find(const Key& key, SteadyTime now, Found& found) const {
     if (find_record(small_, key, now, found) || find_record(large_, key, now, found)) {
         return true;
     }
-    const Place place = unknown_.find(key);
+    const TablePosition place = unknown_.find(key);
     if (!place) {
         return false;
     }
@@ -239,7 +239,7 @@ bool KeyCache::find(const Key& key, SteadyTime now, Found& found) const {
 
 template <typename Table>
 bool KeyCache::touch_record(const Table& table, const Key& key, SteadyTime now) const {
-    const Place place = table.find({key});
+    const TablePosition place = table.find({key});
     if (!place) {
         return false;
     }
@@ -256,7 +256,7 @@ bool KeyCache::touch(const Key& key, SteadyTime now) const {
 template <typename Visit>
 bool KeyCache::visit_record(std::uint64_t hash_of_key, const IdHash& id, Visit visit) const {
     const auto visit_in = [&](const auto& table) {
-        const Place place =
+        const TablePosition place =
             table.find_hash(hash_of_key, [&](const auto& record) { return record.is_of(id); });
         if (place) {
             visit(table.at(place));
@@ -285,7 +285,7 @@ bool KeyCache::has_id(std::uint64_t hash_of_key, const IdHash& id) const {
 template <typename Use>
 bool KeyCache::with_record(const Key& key, Use use) const {
     const auto use_in = [&](const auto& table) {
-        const Place place = table.find({key});
+        const TablePosition place = table.find({key});
         if (place) {
             use(table.at(place));
         }

@@ -383,8 +383,8 @@ QuotaCache::Held QuotaCache::Large::unpack() const {
 }
 
 template <typename Table>
-Place QuotaCache::load_from(const Table& table, const Key& key, QuotaState& state,
-                            Place place) const {
+TablePosition QuotaCache::load_from(const Table& table, const Key& key, QuotaState& state,
+                                    TablePosition place) const {
     place = table.find_again(place, key);
     if (!place) {
         return place;
@@ -392,7 +392,7 @@ Place QuotaCache::load_from(const Table& table, const Key& key, QuotaState& stat
     const auto& entry = table.at(place);
     entry.unpack(state);
     if (entry.has_rest()) {
-        if (const Place rest = reports_.find(key)) {
+        if (const TablePosition rest = reports_.find(key)) {
             entry.unpack(reports_.at(rest), state);
         }
     }
@@ -405,13 +405,13 @@ QuotaState QuotaCache::load(const Key& key) const {
     return state;
 }
 
-Place QuotaCache::load(const Key& key, QuotaState& state, Place place) const {
+TablePosition QuotaCache::load(const Key& key, QuotaState& state, TablePosition place) const {
     static_assert(SmallTable::place_size() == 128, "a million keys must fit 256 MiB");
     return key.is_small ? load_from(small_, key, state, place)
                         : load_from(large_, key, state, place);
 }
 
-void QuotaCache::save_spent(Place place, const Key& key, const QuotaState& state,
+void QuotaCache::save_spent(TablePosition place, const Key& key, const QuotaState& state,
                             SteadyTime now) const {
     const auto save_in = [&](const auto& table) {
         table.at(place).set_spent(state, key.api_key);
@@ -420,18 +420,18 @@ void QuotaCache::save_spent(Place place, const Key& key, const QuotaState& state
     key.is_small ? save_in(small_) : save_in(large_);
 }
 
-Place QuotaCache::find_small(const Key& key, Place place) const {
-    return key.is_small ? small_.find_again(place, key) : Place{};
+TablePosition QuotaCache::find_small(const Key& key, TablePosition place) const {
+    return key.is_small ? small_.find_again(place, key) : TablePosition{};
 }
 
 bool QuotaCache::is_plain(const Key& key, const TableQuota& quota, std::int64_t cost,
-                          Place& place) const {
+                          TablePosition& place) const {
     place = find_small(key, place);
     return place && cost > 0 && small_.at(place).is_plain(quota, cost);
 }
 
 bool QuotaCache::count_in_place(const Key& key, const PlainReply& reply, SteadyTime now,
-                                Place place) const {
+                                TablePosition place) const {
     place = find_small(key, place);
     if (!place || !small_.at(place).may_count(reply)) {
         return false;
@@ -441,10 +441,11 @@ bool QuotaCache::count_in_place(const Key& key, const PlainReply& reply, SteadyT
 }
 
 bool QuotaCache::save(const Key& key, const QuotaState& state, SteadyTime now) {
-    return save(Place{}, key, state, now);
+    return save(TablePosition{}, key, state, now);
 }
 
-bool QuotaCache::save(Place place, const Key& key, const QuotaState& state, SteadyTime now) {
+bool QuotaCache::save(TablePosition place, const Key& key, const QuotaState& state,
+                      SteadyTime now) {
     // Store the rest first: units that have left the windows must not be lost if it has no room.
     const bool has_rest =
         state.report || !state.lost_calls.empty() || (key.is_small && owes_widely(state));
@@ -461,8 +462,8 @@ bool QuotaCache::save(Place place, const Key& key, const QuotaState& state, Stea
 
 /// A value takes the place of others of its id, or of a quota without an effect.
 template <typename Table>
-Place QuotaCache::put_in(const Table& table, const Key& key, const QuotaState& state,
-                         SteadyTime now) const {
+TablePosition QuotaCache::put_in(const Table& table, const Key& key, const QuotaState& state,
+                                 SteadyTime now) const {
     layouts_.add(layout_of(key));
     if (!ValueDigest::is_of_value(key.value)) {
         return table.put(key, now, key, state);
@@ -474,9 +475,9 @@ Place QuotaCache::put_in(const Table& table, const Key& key, const QuotaState& s
 }
 
 template <typename Table>
-bool QuotaCache::save_in(const Table& table, Place place, const Key& key, const QuotaState& state,
-                         SteadyTime now) const {
-    const Place known = place ? place : table.find(key);
+bool QuotaCache::save_in(const Table& table, TablePosition place, const Key& key,
+                         const QuotaState& state, SteadyTime now) const {
+    const TablePosition known = place ? place : table.find(key);
     if (!known) {
         return static_cast<bool>(put_in(table, key, state, now));
     }
@@ -545,7 +546,7 @@ QuotaLayouts::Layout QuotaCache::layout_of(const Key& key) {
 
 bool QuotaCache::is_held(const Key& key) const {
     const auto is_held_in = [&](const auto& table) {
-        const Place place = table.find(key);
+        const TablePosition place = table.find(key);
         return place && table.at(place).is_held();
     };
     return key.is_small ? is_held_in(small_) : is_held_in(large_);

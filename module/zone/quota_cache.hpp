@@ -117,11 +117,13 @@ class QuotaCache {
     /// Loads the stored state into `state`, which is empty. Returns the quota's place, for a save()
     /// under the same lock; none if it is not stored. Faster if the quota is still at `place`,
     /// which an earlier load() returned.
-    Place load(const Key& key, QuotaState& state, Place place = {}) const;
+    TablePosition load(const Key& key, QuotaState& state, TablePosition place = {}) const;
     /// Prepares a load() of a small quota at this place, which an earlier one returned.
-    void prefetch(Place place) const { small_.prefetch(place); }
+    void prefetch(TablePosition place) const { small_.prefetch(place); }
     /// The quota's place; none if it is not stored.
-    Place find(const Key& key) const { return key.is_small ? small_.find(key) : large_.find(key); }
+    TablePosition find(const Key& key) const {
+        return key.is_small ? small_.find(key) : large_.find(key);
+    }
 
     /// Stores the state and marks the quota as used now. In a small place, counts have 32 bits and
     /// are clamped: they exceed that only where nothing depends on them, above each limit or
@@ -132,23 +134,25 @@ class QuotaCache {
     bool save(const Key& key, const QuotaState& state, SteadyTime now);
     /// Stores the state as save() without a place does, at the place that load() has returned under
     /// the same lock. No quota without a place was saved since: it may have moved others.
-    bool save(Place place, const Key& key, const QuotaState& state, SteadyTime now);
+    bool save(TablePosition place, const Key& key, const QuotaState& state, SteadyTime now);
 
     /// Stores the lease and the arrivals of a state that is otherwise as load() has found it at
     /// this place, under the same lock, and marks the quota as used now. The place remains valid.
-    void save_spent(Place place, const Key& key, const QuotaState& state, SteadyTime now) const;
+    void save_spent(TablePosition place, const Key& key, const QuotaState& state,
+                    SteadyTime now) const;
 
     /// Whether the quota is in a small place and is_plain() holds for its stored state and requests
     /// of this cost without a ban. Does not load it. Sets `place`, which is as in load(), to where
     /// it is.
-    bool is_plain(const Key& key, const TableQuota& quota, std::int64_t cost, Place& place) const;
+    bool is_plain(const Key& key, const TableQuota& quota, std::int64_t cost,
+                  TablePosition& place) const;
 
     /// Changes the stored state as note_plain and apply_reply do, without loading and saving it.
     /// False if it is not stored in a small place, holds something, expects units of other nodes,
     /// or has counts that the reply does not simply replace: nothing is changed. `place` as in
     /// load().
     bool count_in_place(const Key& key, const PlainReply& reply, SteadyTime now,
-                        Place place = {}) const;
+                        TablePosition place = {}) const;
 
     /// The position of an iteration over the held quotas.
     struct Cursor {
@@ -357,14 +361,16 @@ class QuotaCache {
     static QuotaLayouts::Layout layout_of(const Key& key);
     bool is_held(const Key& key) const;
     /// The place of a quota in a small place, which may be at `place`; none in a large one.
-    Place find_small(const Key& key, Place place) const;
+    TablePosition find_small(const Key& key, TablePosition place) const;
 
     template <typename Table>
-    Place load_from(const Table& table, const Key& key, QuotaState& state, Place place) const;
+    TablePosition load_from(const Table& table, const Key& key, QuotaState& state,
+                            TablePosition place) const;
     template <typename Table>
-    Place put_in(const Table& table, const Key& key, const QuotaState& state, SteadyTime now) const;
+    TablePosition put_in(const Table& table, const Key& key, const QuotaState& state,
+                         SteadyTime now) const;
     template <typename Table>
-    bool save_in(const Table& table, Place place, const Key& key, const QuotaState& state,
+    bool save_in(const Table& table, TablePosition place, const Key& key, const QuotaState& state,
                  SteadyTime now) const;
 
   public:

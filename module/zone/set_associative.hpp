@@ -30,7 +30,7 @@ struct Occupancy {
 
 /// The position of an entry in its table; false: none. Valid for one access under one lock: an
 /// insertion may move the entry.
-struct Place {
+struct TablePosition {
     static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
     std::uint32_t set = kNowhere;
     std::uint32_t way = 0;
@@ -100,14 +100,14 @@ class SetAssociative {
     }
 
     /// The place of the key's entry.
-    Place find(const Key& key) const { return find(key, choose(key)); }
+    TablePosition find(const Key& key) const { return find(key, choose(key)); }
     /// The place of the key's entry. Faster than find if the entry is still at `place`, which find
     /// returned some time ago; it may be none.
-    Place find_again(Place place, const Key& key) const {
+    TablePosition find_again(TablePosition place, const Key& key) const {
         return holds(place, key, tag_of(key.hash())) ? place : find(key);
     }
     /// Loads what find_again reads at this place into the processor's cache; it may be none.
-    void prefetch(Place place) const {
+    void prefetch(TablePosition place) const {
         if (place.set < size_in_sets()) {
             const auto* entry = reinterpret_cast<const std::byte*>(&at(place));
             __builtin_prefetch(&sets_[place.set]);
@@ -119,13 +119,13 @@ class SetAssociative {
     }
     /// The place of an entry whose key has this hash and for which `is_right` returns true.
     template <typename IsRight>
-    Place find_hash(std::uint64_t hash, IsRight is_right) const {
+    TablePosition find_hash(std::uint64_t hash, IsRight is_right) const {
         return find(choose(hash), is_right);
     }
     /// The entry at a place that find or put has just returned.
-    Entry& at(Place place) const { return sets_[place.set].entries[place.way]; }
+    Entry& at(TablePosition place) const { return sets_[place.set].entries[place.way]; }
     /// Marks the entry as used now.
-    void touch(Place place, std::chrono::milliseconds now) const {
+    void touch(TablePosition place, std::chrono::milliseconds now) const {
         auto& used_at = sets_[place.set].used_at[place.way];
         if (used_at != tick(now)) {  // an unchanged cache line stays shared
             used_at = tick(now);
@@ -135,23 +135,23 @@ class SetAssociative {
     /// Constructs the key's entry from the arguments, in its old place or in a new one, and marks
     /// it as used now. Returns no place if all places of both sets are held.
     template <typename... Args>
-    Place put(const Key& key, std::chrono::milliseconds now, const Args&... args) const {
-        return put_at(Place{}, key, now, args...);
+    TablePosition put(const Key& key, std::chrono::milliseconds now, const Args&... args) const {
+        return put_at(TablePosition{}, key, now, args...);
     }
     /// Constructs the key's entry, see put(), but does not evict entries for which `keeps` returns
     /// true. `keeps` is called for the least recently used entry first, until it returns false.
     template <typename Keeps, typename... Args>
-    Place put_unless(const Keeps& keeps, const Key& key, std::chrono::milliseconds now,
-                     const Args&... args) const {
-        const auto keeps_place = [&](Place place) { return keeps(at(place)); };
-        return put_anywhere(keeps_place, Place{}, key, now, args...);
+    TablePosition put_unless(const Keeps& keeps, const Key& key, std::chrono::milliseconds now,
+                             const Args&... args) const {
+        const auto keeps_place = [&](TablePosition place) { return keeps(at(place)); };
+        return put_anywhere(keeps_place, TablePosition{}, key, now, args...);
     }
     /// Constructs the key's entry, see put(). Faster than put() if the entry is still at `place`,
     /// which find returned; it may be none.
     template <typename... Args>
-    Place put_at(Place place, const Key& key, std::chrono::milliseconds now,
-                 const Args&... args) const {
-        const auto keeps_none = [](Place /*place*/) { return false; };
+    TablePosition put_at(TablePosition place, const Key& key, std::chrono::milliseconds now,
+                         const Args&... args) const {
+        const auto keeps_none = [](TablePosition /*place*/) { return false; };
         return put_anywhere(keeps_none, place, key, now, args...);
     }
 
@@ -159,20 +159,20 @@ class SetAssociative {
     /// `may_replace` returns true for it and for the time since its last use, rounded down. Returns
     /// no place if there is none.
     template <typename MayReplace, typename... Args>
-    Place put_replacing(const MayReplace& may_replace, const Key& key,
-                        std::chrono::milliseconds now, const Args&... args) const {
-        const auto keeps = [&](Place other) {
+    TablePosition put_replacing(const MayReplace& may_replace, const Key& key,
+                                std::chrono::milliseconds now, const Args&... args) const {
+        const auto keeps = [&](TablePosition other) {
             const std::int64_t ticks = std::max(age(other, tick(now)) - 1, 0);
             return !may_replace(at(other), ticks * kTick);
         };
-        return put_anywhere(keeps, Place{}, key, now, args...);
+        return put_anywhere(keeps, TablePosition{}, key, now, args...);
     }
 
     /// Calls `visit` with each entry whose key has this hash, or another one with the same tag.
     template <typename Visit>
     void for_each_with_hash(std::uint64_t hash, Visit visit) const {
         const Choice choice = choose(hash);
-        for_each_place(choice, [&](Place place) {
+        for_each_place(choice, [&](TablePosition place) {
             if (sets_[place.set].tags[place.way] == choice.tag) {
                 visit(at(place));
             }
@@ -183,13 +183,13 @@ class SetAssociative {
     /// now. No entry was put since. The entry is lost if the worker is killed meanwhile, as in
     /// put().
     template <typename Change>
-    void change(Place place, std::chrono::milliseconds now, Change change) const {
+    void change(TablePosition place, std::chrono::milliseconds now, Change change) const {
         write_with(place, sets_[place.set].tags[place.way], tick(now), change);
     }
 
     /// Removes the key's entry, if there is one.
     void remove(const Key& key) const {
-        if (const Place place = find(key)) {
+        if (const TablePosition place = find(key)) {
             sets_[place.set].tags[place.way] = 0;
             header_->used -= header_->used > 0 ? 1 : 0;
         }
@@ -255,8 +255,8 @@ class SetAssociative {
     };
 
     template <typename Keeps, typename... Args>
-    Place put_anywhere(const Keeps& keeps, Place place, const Key& key,
-                       std::chrono::milliseconds now, const Args&... args) const {
+    TablePosition put_anywhere(const Keeps& keeps, TablePosition place, const Key& key,
+                               std::chrono::milliseconds now, const Args&... args) const {
         const Choice choice = choose(key);
         if (!holds(place, key, choice.tag)) {
             place = find(key, choice);
@@ -286,7 +286,7 @@ class SetAssociative {
     }
     /// The time since the last use of an entry. Signed, because the clock of another worker may be
     /// slightly ahead.
-    std::int32_t age(Place place, std::uint32_t now) const {
+    std::int32_t age(TablePosition place, std::uint32_t now) const {
         return static_cast<std::int32_t>(now - sets_[place.set].used_at[place.way]);
     }
 
@@ -329,12 +329,12 @@ class SetAssociative {
         return equal[0] | equal[1] | equal[2] | equal[3];
     }
 
-    Place find(const Key& key, const Choice& choice) const {
+    TablePosition find(const Key& key, const Choice& choice) const {
         return find(choice, [&](const Entry& entry) { return entry.is(key); });
     }
 
     template <typename IsRight>
-    Place find(const Choice& choice, IsRight is_right) const {
+    TablePosition find(const Choice& choice, IsRight is_right) const {
         __builtin_prefetch(&sets_[choice.right]);
         for (const std::uint32_t set : {choice.left, choice.right}) {
             for (unsigned ways = tagged(sets_[set], choice.tag); ways != 0; ways &= ways - 1) {
@@ -349,37 +349,38 @@ class SetAssociative {
 
     std::uint32_t size_in_sets() const { return std::max(2 * half_, 1U); }
 
-    bool is_held(Place place) const {
+    bool is_held(TablePosition place) const {
         if constexpr (kHolds) {
             return at(place).is_held();
         }
         return false;
     }
 
-    bool holds(Place place, const Key& key, std::uint32_t tag) const {
+    bool holds(TablePosition place, const Key& key, std::uint32_t tag) const {
         // The place may be from a table of another size.
         return place.set < size_in_sets() && place.way < kWays &&
                sets_[place.set].tags[place.way] == tag && at(place).is(key);
     }
 
-    Place free_place(std::uint32_t set) const {
+    TablePosition free_place(std::uint32_t set) const {
         const unsigned free = tagged(sets_[set], 0);
-        return free == 0 ? Place{} : Place{set, static_cast<std::uint32_t>(std::countr_zero(free))};
+        return free == 0 ? TablePosition{}
+                         : TablePosition{set, static_cast<std::uint32_t>(std::countr_zero(free))};
     }
 
     template <typename Keeps>
-    Place make_room(const Choice& choice, std::uint32_t now, const Keeps& keeps) const {
+    TablePosition make_room(const Choice& choice, std::uint32_t now, const Keeps& keeps) const {
         const auto free_in = [&](std::uint32_t set) {
             return std::popcount(tagged(sets_[set], 0));
         };
         const bool right = free_in(choice.right) > free_in(choice.left);
-        if (const Place free = free_place(right ? choice.right : choice.left)) {
+        if (const TablePosition free = free_place(right ? choice.right : choice.left)) {
             return free;
         }
         for (const std::uint32_t set : {choice.left, choice.right}) {
             for (std::uint32_t way = 0; way < kWays; ++way) {
                 const std::uint32_t tag = sets_[set].tags[way];
-                if (const Place free = free_place(other(set, tag))) {
+                if (const TablePosition free = free_place(other(set, tag))) {
                     const Entry moving = sets_[set].entries[way];
                     sets_[set].tags[way] = 0;  // first, so that no key has two entries
                     write(free, tag, sets_[set].used_at[way], moving);
@@ -390,7 +391,7 @@ class SetAssociative {
                 }
             }
         }
-        const Place oldest = least_recently_used(choice, now, keeps);
+        const TablePosition oldest = least_recently_used(choice, now, keeps);
         if (oldest) {
             ++header_->evicted;
             --header_->used;
@@ -403,7 +404,7 @@ class SetAssociative {
     void for_each_place(const Choice& choice, Visit visit) const {
         for (const std::uint32_t set : {choice.left, choice.right}) {
             for (std::uint32_t way = 0; way < kWays; ++way) {
-                visit(Place{set, way});
+                visit(TablePosition{set, way});
             }
             if (choice.left == choice.right) {
                 return;
@@ -413,9 +414,10 @@ class SetAssociative {
 
     /// Considers only entries that may be evicted.
     template <typename Keeps>
-    Place least_recently_used(const Choice& choice, std::uint32_t now, const Keeps& keeps) const {
+    TablePosition least_recently_used(const Choice& choice, std::uint32_t now,
+                                      const Keeps& keeps) const {
         std::bitset<kChoices> kept;
-        Place oldest = least_recently_used(choice, now, kept);
+        TablePosition oldest = least_recently_used(choice, now, kept);
         while (oldest && keeps(oldest)) {
             kept.set(place_in(choice, oldest));
             oldest = least_recently_used(choice, now, kept);
@@ -423,16 +425,16 @@ class SetAssociative {
         return oldest;
     }
 
-    static std::size_t place_in(const Choice& choice, Place place) {
+    static std::size_t place_in(const Choice& choice, TablePosition place) {
         return (place.set == choice.left ? 0 : kWays) + place.way;
     }
 
-    Place least_recently_used(const Choice& choice, std::uint32_t now,
-                              const std::bitset<kChoices>& kept) const {
-        Place oldest;
+    TablePosition least_recently_used(const Choice& choice, std::uint32_t now,
+                                      const std::bitset<kChoices>& kept) const {
+        TablePosition oldest;
         for (const std::uint32_t set : {choice.left, choice.right}) {
             for (std::uint32_t way = 0; way < kWays; ++way) {
-                const Place place{set, way};
+                const TablePosition place{set, way};
                 if (!is_held(place) && !kept.test(place_in(choice, place)) &&
                     (!oldest || age(place, now) > age(oldest, now))) {
                     oldest = place;
@@ -444,14 +446,16 @@ class SetAssociative {
 
     /// Constructs the entry in place, because copies of bytes that were just written are slow.
     template <typename... Args>
-    void write(Place place, std::uint32_t tag, std::uint32_t used_at, const Args&... args) const {
+    void write(TablePosition place, std::uint32_t tag, std::uint32_t used_at,
+               const Args&... args) const {
         write_with(place, tag, used_at, [&](Entry& entry) { std::construct_at(&entry, args...); });
     }
 
     /// The place is free while the entry is written: a worker may be killed between any two
     /// statements.
     template <typename Write>
-    void write_with(Place place, std::uint32_t tag, std::uint32_t used_at, Write write) const {
+    void write_with(TablePosition place, std::uint32_t tag, std::uint32_t used_at,
+                    Write write) const {
         Set& set = sets_[place.set];
         set.tags[place.way] = 0;
         std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -16,9 +16,9 @@ class TableWorkers {
     template <typename IsAlive>
     void insert(std::uint32_t redis, std::uint32_t table, std::uint32_t process, IsAlive is_alive) {
         auto place = std::ranges::find_if(
-            places_, [&](const Place& one) { return one.redis == redis && one.table == table; });
+            places_, [&](const Entry& one) { return one.redis == redis && one.table == table; });
         if (place == places_.end()) {
-            place = std::ranges::find_if(places_, [&](const Place& one) {
+            place = std::ranges::find_if(places_, [&](const Entry& one) {
                 return one.process == 0 || !is_alive(one.process);
             });
         }
@@ -30,17 +30,17 @@ class TableWorkers {
     /// The process of that worker, which may have ended; 0: no worker serves the table.
     std::uint32_t find(std::uint32_t redis, std::uint32_t table) const {
         const auto place = std::ranges::find_if(
-            places_, [&](const Place& one) { return one.redis == redis && one.table == table; });
+            places_, [&](const Entry& one) { return one.redis == redis && one.table == table; });
         return place == places_.end() ? 0 : place->process;
     }
 
   private:
-    struct Place {
+    struct Entry {
         std::uint32_t redis;
         std::uint32_t table;
         std::uint32_t process;
     };
-    std::array<Place, 128> places_;
+    std::array<Entry, 128> places_;
 };
 
 }  // namespace tollgate

@@ -105,7 +105,7 @@ class Zone : private Pinned {
 
     /// The caller will soon lock the stripe of this id and load its quota: see
     /// QuotaCache::prefetch.
-    void prefetch_quota(const IdHash& id, Place place) const {
+    void prefetch_quota(const IdHash& id, TablePosition place) const {
         stripes_[static_cast<std::size_t>(stripe_of(id))]->tables.quotas.prefetch(place);
     }
 

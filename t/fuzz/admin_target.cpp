@@ -125,7 +125,7 @@ void check_request(const AdminRequest& request) {
     require(response.status != 405 || response.fields.size() == 1);
     if (response.status == 200 && request.path.text() == "keys" && body["next"].is_string()) {
         const auto next = body["next"].get<std::string>();
-        require(Place::of_cursor(next) || IndexedName::of_cursor(next));
+        require(ListCursor::of_cursor(next) || IndexedName::of_cursor(next));
     }
 }
 
@@ -177,13 +177,13 @@ void check_query(const std::string& query) {
     }
 }
 
-void check_place(const Place& place) {
-    const auto again = Place::of_cursor(place.cursor());
+void check_place(const ListCursor& place) {
+    const auto again = ListCursor::of_cursor(place.cursor());
     require(again && *again == place);
 }
 
 void check_cursors(std::string_view text) {
-    if (const auto place = Place::of_cursor(text)) {
+    if (const auto place = ListCursor::of_cursor(text)) {
         require(std::isfinite(place->created) && is_valid_key_id(place->id));
         check_place(*place);
     }

@@ -286,7 +286,7 @@ void export_keys(RedisSession& session, const CommandLine& /*line*/) {
     constexpr std::size_t kIdsPerPage = 500;
     management::KeyReader reader(session, session.keys());
     const auto now = complete(reader.now());
-    std::optional<management::Place> last;
+    std::optional<management::ListCursor> last;
     do {
         auto page = complete(reader.page(last, kIdsPerPage));
         std::string lines;

@@ -195,7 +195,7 @@ std::vector<Finding> findings_of_ids(RedisSession& session, const std::vector<Pl
     management::KeyIndex index(session, session.keys());
     const bool is_indexed = complete(index.is_complete());
     bool has_ids = false;
-    std::optional<management::Place> place;
+    std::optional<management::ListCursor> place;
     do {
         const auto page = complete(reader.page(place, kPage));
         has_ids = has_ids || !page.ids.empty();

@@ -25,7 +25,7 @@ class KeyNotices {
     RedisSession& session_;
     NoticeQueue& queue_;
     management::KeyReader reader_;
-    std::optional<management::Place> place_;
+    std::optional<management::ListCursor> place_;
 };
 
 /// The number of days, of 30, 7 and 1, for which a key is still valid at most. Empty if it is none:

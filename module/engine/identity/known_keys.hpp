@@ -43,8 +43,8 @@ struct KnownKey {
     /// nullptr. Then `checked` is that of the record that was looked up first.
     std::shared_ptr<const KeyRecord> group{};
     KeyCache::Key group_key{};
-    IdHash group_id{};  ///< of the group's counters
-    Place place{};      ///< see AcquireRequest
+    IdHash group_id{};      ///< of the group's counters
+    TablePosition place{};  ///< see AcquireRequest
 };
 
 /// The values of a request in the tables that count them.

@@ -28,7 +28,7 @@ struct AcquireRequest {
     IdHash group_hash{};
     std::uint64_t group_key = 0;  ///< KeyCache::Key::hash of the record of the group
     /// Where the zone had the quota if it is the only one: it is looked for there first.
-    Place place{};
+    TablePosition place{};
 
     /// The text whose slot has the quotas.
     std::string_view slot_text() const { return group.empty() ? id : group; }

@@ -91,7 +91,7 @@ bool LoadedStates::save(SteadyTime now, WithoutRoom without_room) noexcept {
     bool is_any_new = false;
     for (std::size_t i = 0; i < states_.size(); ++i) {
         // A new one may have moved those that come after it.
-        const Place place = is_any_new ? Place{} : stored_[i].place;
+        const TablePosition place = is_any_new ? TablePosition{} : stored_[i].place;
         const TableQuota& quota = (*request_.quotas)[i];
         keep_lease(states_[i], quota, most_lease(quota));
         bool saved = stripe_.quotas().save(place, stored_[i].key, states_[i], now);

@@ -26,7 +26,7 @@ class LoadedStates : private Pinned {
 
     /// Where the only quota is, for the next request: see AcquireRequest::place. None if there are
     /// several.
-    Place place() const { return one_stored_ ? one_stored_->place : Place{}; }
+    TablePosition place() const { return one_stored_ ? one_stored_->place : TablePosition{}; }
 
     /// Decisions are made in an outage, by this number of nodes.
     void share_among(std::int64_t nodes) noexcept;
@@ -68,7 +68,7 @@ class LoadedStates : private Pinned {
             : key(request.place_of(quota, redis)) {}
 
         QuotaCache::Key key;
-        Place place{};
+        TablePosition place{};
     };
 
     Ban ban_;  ///< as it is stored

@@ -61,7 +61,7 @@ bool QuotaDecision::choose(const std::shared_ptr<const KeyRecord>& record, Value
     request_.group = record->group;
     request_.id_hash = key_.id();
     request_.api_key = key_.key().hash();
-    request_.place = key_.known() != nullptr ? key_.known()->place : Place{};
+    request_.place = key_.known() != nullptr ? key_.known()->place : TablePosition{};
     if (group_.record() != nullptr) {
         choose_with_group(*record);
     }
@@ -223,7 +223,7 @@ Decision QuotaDecision::decide_in_zone(KnownKey* known, const ClockBounds& now) 
 }
 
 /// The next requests of the key look there first, and what follows of this one.
-void QuotaDecision::note_place(Place place) {
+void QuotaDecision::note_place(TablePosition place) {
     request_.place = place;
     if (KnownKey* const known = key_.known()) {
         known->place = place;
@@ -245,7 +245,7 @@ bool QuotaDecision::needs_only_redis() {
     if (!key.is_small) {
         return false;
     }
-    Place place = request_.place;
+    TablePosition place = request_.place;
     {
         const LockedStripe stripe(engine().zone(), request_.id_hash);
         request_.is_plain = stripe.quotas().is_plain(key, quota, request_.demand.cost, place);

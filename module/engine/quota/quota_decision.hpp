@@ -64,7 +64,7 @@ class QuotaDecision {
     ClockBounds clock_bounds(ExactSteadyTime time) const;
     Decision take_from_slice(const KnownKey& known, ExactSteadyTime now) const;
     Decision repeat(RecentRefusal& refusal, ExactSteadyTime now) const;
-    void note_place(Place place);
+    void note_place(TablePosition place);
     bool needs_only_redis();
     bool return_slice(KnownKey& known, LoadedStates& states, SteadyTime now) const;
     Decision decide_in_zone(KnownKey* known, const ClockBounds& now);

@@ -19,7 +19,7 @@ void recover(const LockedStripe& stripe, SliceRecord& record, RedisStatistics& s
                            [](std::int64_t number) { return WindowCount{.number = number}; });
     const std::int64_t units = record.take();
     QuotaState state;
-    if (const Place place = stripe.quotas().load(key, state)) {
+    if (const TablePosition place = stripe.quotas().load(key, state)) {
         state.counts.carried = -units;
         owe_to_windows(state, quota, windows, -units);
         if (!stripe.quotas().save(place, key, state, now)) {

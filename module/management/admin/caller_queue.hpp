@@ -96,14 +96,14 @@ class CallerQueue {
         std::size_t under_way = 0;
         std::list<Request> waiting{};
     };
-    using Place = typename std::list<Caller>::iterator;
+    using Position = typename std::list<Caller>::iterator;
 
-    Place find(std::string_view name) {
+    Position find(std::string_view name) {
         return std::find_if(callers_.begin(), callers_.end(),
                             [&](const Caller& caller) { return caller.name == name; });
     }
     /// Returns the caller after this one.
-    Place forget_idle(Place caller) {
+    Position forget_idle(Position caller) {
         const bool is_idle = caller->under_way == 0 && caller->waiting.empty();
         return is_idle ? callers_.erase(caller) : std::next(caller);
     }

@@ -33,7 +33,7 @@ TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
     for (int round = 0; round < 400; ++round) {
         SimulatedZone small(7, std::size_t{66} << 10U);
         std::map<int, std::int64_t> owed;  // of the first table, by id
-        const auto first_of = [&](int id, Place at) {
+        const auto first_of = [&](int id, TablePosition at) {
             AcquireRequest request = request_for(id, {0});
             request.place = at;
             const LockedStripe stripe(small, request.id_hash);
@@ -59,7 +59,7 @@ TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
             }
         }
         for (auto& [id, units] : owed) {
-            const Place before = first_of(id, {});
+            const TablePosition before = first_of(id, {});
             const bool is_first = round % 2 == 0;
             bool has_room = true;
             {
@@ -76,7 +76,7 @@ TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
                     ++units;
                 }
             }
-            const Place after = first_of(id, before);
+            const TablePosition after = first_of(id, before);
             moved += before.set != after.set || before.way != after.way ? 1 : 0;
             if (!has_room) {
                 break;

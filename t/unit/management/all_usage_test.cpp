@@ -25,7 +25,7 @@ namespace {
 /// Ids that exist and were revoked, each with one field of its hash `history` or `ban`.
 class ManyIds final : public ReplyingDatabase {
   public:
-    std::map<std::string, std::set<Place>> lists;
+    std::map<std::string, std::set<ListCursor>> lists;
     std::map<std::string, std::vector<std::string>> subjects;  ///< by the names of their lists
     std::map<std::string, std::string> days;                   ///< by id: `api:DAY`, of one unit
     std::map<std::string, std::string> until;                  ///< by id: the end of the ban
@@ -100,26 +100,26 @@ class ManyIds final : public ReplyingDatabase {
             return score_of(list, command[2]);
         }
         if (command[0] == "ZRANK") {
-            const auto found = std::ranges::find(list, command[2], &Place::id);
+            const auto found = std::ranges::find(list, command[2], &ListCursor::id);
             return found == list.end() ? redis::Value{}
                                        : value_of(std::distance(list.begin(), found));
         }
         if (command[0] == "ZRANGEBYSCORE") {
             const auto first =
-                std::ranges::lower_bound(list, std::stod(command[2]), {}, &Place::created);
+                std::ranges::lower_bound(list, std::stod(command[2]), {}, &ListCursor::created);
             return places_from(list, first, std::stol(command.back()));
         }
         const auto rank = std::min(std::stol(command[2]), static_cast<long>(list.size()));
         return places_from(list, std::next(list.begin(), rank), std::stol(command[3]) - rank + 1);
     }
 
-    static redis::Value score_of(const std::set<Place>& list, const std::string& id) {
-        const auto found = std::ranges::find(list, id, &Place::id);
+    static redis::Value score_of(const std::set<ListCursor>& list, const std::string& id) {
+        const auto found = std::ranges::find(list, id, &ListCursor::id);
         return found == list.end() ? redis::Value{} : array_of({found->score()}).elements.front();
     }
 
-    static redis::Value places_from(const std::set<Place>& list, std::set<Place>::iterator next,
-                                    long count) {
+    static redis::Value places_from(const std::set<ListCursor>& list,
+                                    std::set<ListCursor>::iterator next, long count) {
         auto range = array_of({});
         for (; next != list.end() && count > 0; ++next, --count) {
             const auto place = array_of({next->id, next->score()});
@@ -145,7 +145,7 @@ class AllUsageTest : public testing::Test {
         database_.lists["t:revoked"] = {place(1, "r0"), place(3, "i5"), place(2500, "r1")};
     }
 
-    static Place place(int created, const std::string& id) {
+    static ListCursor place(int created, const std::string& id) {
         return {.created = static_cast<double>(created), .id = id};
     }
 
@@ -196,7 +196,7 @@ TEST_F(AllUsageTest, HasAnIdOnceThatIsRevokedOrIssuedAgainMeanwhile) {
             existing.insert(place(i / 100, "i" + std::to_string(i)));
         }
         std::mt19937 random(seed);
-        std::optional<Place> begun;
+        std::optional<ListCursor> begun;
         int issued = 1000;
         database_.before_command = [&] {
             if (begun) {
@@ -204,13 +204,13 @@ TEST_F(AllUsageTest, HasAnIdOnceThatIsRevokedOrIssuedAgainMeanwhile) {
                 return;
             }
             const auto& id = ids[random() % ids.size()];
-            const auto found = std::ranges::find(existing, id, &Place::id);
+            const auto found = std::ranges::find(existing, id, &ListCursor::id);
             if (found == existing.end()) {
                 existing.insert(place(++issued, id));
                 return;
             }
             begun = *found;
-            const auto is_of_id = [&](const Place& other) { return other.id == id; };
+            const auto is_of_id = [&](const ListCursor& other) { return other.id == id; };
             if (std::ranges::none_of(revoked, is_of_id)) {
                 revoked.insert(*found);
             }

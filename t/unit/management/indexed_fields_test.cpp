@@ -93,7 +93,7 @@ TEST(IndexedFields, LeadToTheId) {
 }
 
 TEST(IndexedFields, LeadToThePlaceAmongTheIds) {
-    const Place place{.created = 1000, .id = "k1"};
+    const ListCursor place{.created = 1000, .id = "k1"};
     EXPECT_EQ(end_of_entry(place), "000000001000:k1");
     EXPECT_EQ(place_of_entry("group:team\n000000001000:k1"), place);
     EXPECT_EQ(end_of_entry({.created = -1, .id = "k1"}), "000000000000:k1");
@@ -106,10 +106,10 @@ TEST(IndexedFields, LeadToThePlaceAmongTheIds) {
 }
 
 TEST(IndexedFields, OrderEntriesByCreationThenId) {
-    const std::vector<Place> places{{.created = 9, .id = "z"},
-                                    {.created = 10, .id = "B"},
-                                    {.created = 10, .id = "a"},
-                                    {.created = 11, .id = "-"}};
+    const std::vector<ListCursor> places{{.created = 9, .id = "z"},
+                                         {.created = 10, .id = "B"},
+                                         {.created = 10, .id = "a"},
+                                         {.created = 11, .id = "-"}};
     for (std::size_t i = 1; i < places.size(); ++i) {
         EXPECT_LT(places[i - 1], places[i]);
         EXPECT_LT(end_of_entry(places[i - 1]), end_of_entry(places[i]));

@@ -21,10 +21,10 @@ class ListOfIds final : public ReplyingDatabase {
         places.insert({created, id});
     }
     void remove(const std::string& id) {
-        std::erase_if(places, [&](const Place& place) { return place.id == id; });
+        std::erase_if(places, [&](const ListCursor& place) { return place.id == id; });
     }
 
-    std::set<Place> places;
+    std::set<ListCursor> places;
     std::function<void()> before_command;
     int commands = 0;
 
@@ -40,7 +40,7 @@ class ListOfIds final : public ReplyingDatabase {
             value.kind = Kind::kInteger;
             value.integer = static_cast<std::int64_t>(places.size());
         } else if (command[0] == "ZRANK" || command[0] == "ZSCORE") {
-            const auto found = std::ranges::find(places, command[2], &Place::id);
+            const auto found = std::ranges::find(places, command[2], &ListCursor::id);
             if (found != places.end()) {
                 value.kind = command[0] == "ZRANK" ? Kind::kInteger : Kind::kText;
                 value.integer = std::distance(places.begin(), found);
@@ -51,8 +51,8 @@ class ListOfIds final : public ReplyingDatabase {
             if (command[0] == "ZRANGE") {
                 add_range(value, std::stol(command[2]), std::stol(command[3]));
             } else if (command[0] == "ZRANGEBYSCORE") {
-                const auto first =
-                    std::ranges::lower_bound(places, std::stod(command[2]), {}, &Place::created);
+                const auto first = std::ranges::lower_bound(places, std::stod(command[2]), {},
+                                                            &ListCursor::created);
                 const auto rank = std::distance(places.begin(), first);
                 add_range(value, rank, rank + std::stol(command.back()) - 1);
             }
@@ -61,7 +61,7 @@ class ListOfIds final : public ReplyingDatabase {
     }
     void add_range(redis::Value& value, long first, long last) const {
         long rank = 0;
-        for (const Place& place : places) {
+        for (const ListCursor& place : places) {
             if (rank >= first && rank <= last) {
                 for (const auto& text : {place.id, std::to_string(place.created)}) {
                     value.elements.emplace_back().kind = redis::Value::Kind::kText;
@@ -77,7 +77,7 @@ struct KeyReaderTest : testing::Test {
     /// The ids of all pages of two, up to 100 pages.
     std::vector<std::string> all_ids() {
         std::vector<std::string> ids;
-        std::optional<Place> last;
+        std::optional<ListCursor> last;
         for (int pages = 0; pages < 100; ++pages) {
             const auto page = next(last);
             std::ranges::transform(page.ids, std::back_inserter(ids), &KeysOfId::id);
@@ -88,7 +88,7 @@ struct KeyReaderTest : testing::Test {
         }
         return ids;
     }
-    KeyPage next(const std::optional<Place>& last) { return run_to_end(reader.page(last, 2)); }
+    KeyPage next(const std::optional<ListCursor>& last) { return run_to_end(reader.page(last, 2)); }
     /// Ten ids that remain.
     static std::vector<std::string> stable_ids() {
         return {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"};
@@ -167,9 +167,9 @@ TEST_F(KeyReaderTest, GoesOnAfterAnIdThatWasIssuedAgain) {
 
 TEST_F(KeyReaderTest, GoesOnAfterAnyPlace) {
     add_stable_ids();
-    EXPECT_EQ(next(Place{1, "s5"}).ids.front().id, "s0");
-    EXPECT_EQ(next(Place{1015, "unknown"}).ids.front().id, "s2");
-    EXPECT_TRUE(next(Place{1e12, "s0"}).ids.empty());
+    EXPECT_EQ(next(ListCursor{1, "s5"}).ids.front().id, "s0");
+    EXPECT_EQ(next(ListCursor{1015, "unknown"}).ids.front().id, "s2");
+    EXPECT_TRUE(next(ListCursor{1e12, "s0"}).ids.empty());
     EXPECT_LT(list.commands, 150);
 }
 
@@ -180,20 +180,21 @@ TEST_F(KeyReaderTest, GoesOnAmongManyIdsOfOneSecond) {
     }
     list.remove(id(500));
     for (const int i : {0, 7, 8, 499, 500, 997}) {
-        EXPECT_EQ(next(Place{kFirst, id(i)}).ids.front().id, id(i == 499 ? 501 : i + 1)) << i;
+        EXPECT_EQ(next(ListCursor{kFirst, id(i)}).ids.front().id, id(i == 499 ? 501 : i + 1)) << i;
     }
-    EXPECT_TRUE(next(Place{kFirst, id(999)}).ids.empty());
+    EXPECT_TRUE(next(ListCursor{kFirst, id(999)}).ids.empty());
     EXPECT_LT(list.commands, 150);
 }
 
-TEST(Place, IsRepeatedByItsCursor) {
-    for (const Place& place : {Place{1795000000, "acme"}, Place{1795000000.25, "a.b-c_d"}}) {
-        EXPECT_EQ(Place::of_cursor(place.cursor()), place);
+TEST(ListCursor, IsRepeatedByItsCursor) {
+    for (const ListCursor& place :
+         {ListCursor{1795000000, "acme"}, ListCursor{1795000000.25, "a.b-c_d"}}) {
+        EXPECT_EQ(ListCursor::of_cursor(place.cursor()), place);
     }
-    EXPECT_EQ((Place{1795000000, "acme"}).cursor(), "1795000000:acme");
+    EXPECT_EQ((ListCursor{1795000000, "acme"}).cursor(), "1795000000:acme");
     for (const auto* const text : {"", "acme", ":acme", "abc:acme", "nan:acme", "inf:acme",
                                    "1x:acme", "1:", "1:a b", "1 :acme"}) {
-        EXPECT_FALSE(Place::of_cursor(text)) << text;
+        EXPECT_FALSE(ListCursor::of_cursor(text)) << text;
     }
 }
 

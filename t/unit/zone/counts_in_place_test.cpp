@@ -100,7 +100,7 @@ TEST_F(QuotaCacheTest, TellsPlainStatesInPlace) {
         }
         ASSERT_TRUE(cache_.save(key(1, of), stored, 5s));
         const Demand demand{.cost = any(3)};
-        Place place;
+        TablePosition place;
         const bool is_plain_there = cache_.is_plain(key(1, of), of, demand.cost, place);
         EXPECT_EQ(is_plain_there, is_plain(std::span(&stored, 1), quotas, demand));
         EXPECT_TRUE(place);
@@ -109,7 +109,7 @@ TEST_F(QuotaCacheTest, TellsPlainStatesInPlace) {
         ASSERT_TRUE(cache_.save(place, key(1, of), stored, 5s));
     }
     EXPECT_GT(plain, 1000);
-    Place place;
+    TablePosition place;
     EXPECT_FALSE(cache_.is_plain(key(9, two_), two_, 1, place)) << "not stored";
     ASSERT_TRUE(cache_.save(key(9, four_), {}, 5s));
     EXPECT_FALSE(cache_.is_plain(key(9, four_), four_, 1, place)) << "in a large place";
@@ -123,7 +123,7 @@ TEST_F(QuotaCacheTest, SavesSpentUnitsAsSaveWould) {
         stored.report = Report{.number = 9, .adjustments = {{{1'800'000'000, 3, 1}}}};
         EXPECT_TRUE(cache_.save(with_old_key, stored, 1s));
         std::array states{QuotaState{}};
-        const Place place = cache_.load(key(1, of), states.front());
+        const TablePosition place = cache_.load(key(1, of), states.front());
         const Quotas quotas{of};
         states.front().lease -= 2;
         note_arrivals(states, quotas, {.cost = 2}, 1, 987'654'325'000ms);

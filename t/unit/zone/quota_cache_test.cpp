@@ -262,7 +262,7 @@ TEST_F(QuotaCacheTest, ValuesThatDoNotFitAreClamped) {
 TEST_F(QuotaCacheTest, SavesWhereItWasLoaded) {
     for (const TableQuota& quota : {two_, four_}) {
         QuotaState loaded;
-        Place place = cache_.load(key(1, quota), loaded);
+        TablePosition place = cache_.load(key(1, quota), loaded);
         EXPECT_EQ(loaded, QuotaState{});
         EXPECT_FALSE(place);
         cache_.save(place, key(1, quota), state(1), 1s);

@@ -128,7 +128,7 @@ TEST_F(SetAssociativeTest, AnotherWorkersClockMayBeAhead) {
 
 TEST_F(SetAssociativeTest, APlaceThatNowHasAnotherKeyIsNotUsed) {
     put(1, 1s);
-    const Place place = table_.find({1});
+    const TablePosition place = table_.find({1});
     for (std::uint64_t n = 2; n <= 17; ++n) {
         put(n, std::chrono::seconds(n));
     }
@@ -143,7 +143,7 @@ TEST_F(SetAssociativeTest, APlaceThatNowHasAnotherKeyIsNotUsed) {
 
 TEST_F(SetAssociativeTest, FindsAgainWhatMayHaveMoved) {
     put(1, 1s);
-    const Place place = table_.find({1});
+    const TablePosition place = table_.find({1});
     EXPECT_EQ(table_.at(table_.find_again(place, {1})).content, 1);
     EXPECT_EQ(table_.at(table_.find_again({}, {1})).content, 1);
     EXPECT_EQ(table_.at(table_.find_again({.set = 1000, .way = 1000}, {1})).content, 1);
@@ -183,7 +183,7 @@ Occupancy fill(double load) {
     std::mt19937_64 again(1);
     std::uint64_t found = 0;
     for (std::uint64_t n = 0; n < kKeys; ++n) {
-        const Place place = table.find({again()});
+        const TablePosition place = table.find({again()});
         found += place && table.at(place).content == n ? 1 : 0;
     }
     EXPECT_EQ(found + table.occupancy().evicted, kKeys);
@@ -323,7 +323,7 @@ TEST(SetAssociative, AKilledWorkerLeavesNoEntryHalfWritten) {
         int found = 0;
         for (std::uint32_t n = 0; n < 32; ++n) {
             const TestKey key{n / 4, n % 4};
-            if (const Place place = table.find(key)) {
+            if (const TablePosition place = table.find(key)) {
                 ++found;
                 ASSERT_EQ(table.at(place).content, key.value << 8U | key.twin);
             }

@@ -175,7 +175,7 @@ int use(std::span<std::byte> memory, unsigned seed) {
             tables.keys.put(who, record(std::string(choice() % 60, 'x')), now);
         }
         QuotaState state;
-        const Place place = tables.quotas.load(whose, state);
+        const TablePosition place = tables.quotas.load(whose, state);
         known += place ? 1 : 0;
         tables.quotas.save(place, whose, state, now);
         // The place may be one of the other table.
