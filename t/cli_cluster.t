@@ -87,7 +87,7 @@ subtest 'the URL of one server' => sub {
 };
 
 subtest 'the documented user is sufficient' => sub {
-    my ($page) = grep { $_->path eq 'module/README.md' } Markdown->pages("$FindBin::Bin/..");
+    my ($page) = grep { $_->path eq 'module/docs/redis_data.md' } Markdown->pages("$FindBin::Bin/..");
     my ($rules) = map { $_->{text} =~ /^user operator (.*)$/m } $page->blocks('redis');
     my ($more) = join('', map { $_->[0] } @{ $page->{prose} }) =~ /In a cluster, the operator and `notify` need `(\+cluster\S* \+asking)`/ or die 'no commands in the documentation';
     $rules =~ s/petstore:/$prefix/g;

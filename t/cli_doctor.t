@@ -79,8 +79,8 @@ subtest 'Redis' => sub {
 };
 
 subtest 'the user of the gateways' => sub {
-    my %line = map { $_ => user_of($_) } 'module/README.md', 'module/ADMIN.md';
-    my $redis = RedisServer->start(conf => ['appendonly yes'], acl => ['user default on nopass ~* &* +@all', map { s/petstore:/t:/gr } @line{'module/README.md'}]);
+    my %line = map { $_ => user_of($_) } 'module/docs/redis_data.md', 'module/ADMIN.md';
+    my $redis = RedisServer->start(conf => ['appendonly yes'], acl => ['user default on nopass ~* &* +@all', map { s/petstore:/t:/gr } @line{'module/docs/redis_data.md'}]);
     my $noticing = Gateway->start(redis_server => $redis, redis => 'username gateway; password SECRET;',
         plans => 'plan free 1000r/d in_flight=5; history 90d; notify 80%;');
     my $tollgate = Command->new(redis => $redis->address, prefix => 't:');
@@ -104,9 +104,9 @@ subtest 'the user of the gateways' => sub {
         @other = $lacks->(grep { !/^&/ } @rules);
         is scalar(grep { /may not use the channel of changes: add &t:events$/ } @other), 1, 'no channel' or diag join "\n", @other;
     }
-    my ($found) = $lacks->('on', '>SECRET', 'resetchannels', '&t:events', '~t:*', grep({ /^\+/ && !/hkeys|xadd/ } split / /, $line{'module/README.md'}));
+    my ($found) = $lacks->('on', '>SECRET', 'resetchannels', '&t:events', '~t:*', grep({ /^\+/ && !/hkeys|xadd/ } split / /, $line{'module/docs/redis_data.md'}));
     like $found, qr/^permissions: the user "gateway" of the gateways, of Redis at \S+, lacks commands: no request can be counted from the end of a day on: add \+hkeys$/, 'a finding says what happens';
-    my @rest = grep { !/hgetall|hdel|zscore|zrem$/ } split / /, $line{'module/README.md'} =~ s/^user gateway //r =~ s/petstore:/t:/gr;
+    my @rest = grep { !/hgetall|hdel|zscore|zrem$/ } split / /, $line{'module/docs/redis_data.md'} =~ s/^user gateway //r =~ s/petstore:/t:/gr;
     for my $case (
         ['a custom plan' => '"plans":{"own":{"custom":true}}', qr/lacks commands: each node limits requests in flight alone: add \+hgetall \+hdel$/],
         ['a custom plan of groups' => '"plans":{"own":{"custom":true}},"by":"group"'],

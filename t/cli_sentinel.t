@@ -16,7 +16,7 @@ use TestProcess;
 use Time::HiRes qw(time);
 use Wait qw(free_port wait_until);
 
-my ($page) = grep { $_->path eq 'module/README.md' } Markdown->pages("$FindBin::Bin/..");
+my ($page) = grep { $_->path eq 'module/docs/redis_data.md' } Markdown->pages("$FindBin::Bin/..");
 my ($rules) = map { $_->{text} =~ /^user operator (.*)$/m } $page->blocks('redis');
 my ($sentinel_rules) = join('', map { $_->[0] } @{ $page->{prose} }) =~ /`sentinel_username` needs `([^`]+)`/;
 ok $rules && $sentinel_rules, 'the users are documented' or BAIL_OUT('no users');

@@ -1,4 +1,4 @@
-# Every command works with the Redis user that module/README.md defines for the operator.
+# Every command works with the Redis user that module/docs/redis_data.md defines for the operator.
 
 use strict;
 use warnings;
@@ -9,7 +9,7 @@ use Markdown;
 use RedisServer;
 use Test::More;
 
-my ($reference) = grep { $_->path eq 'module/README.md' } Markdown->pages("$FindBin::Bin/..");
+my ($reference) = grep { $_->path eq 'module/docs/redis_data.md' } Markdown->pages("$FindBin::Bin/..");
 my ($users) = map { $_->{text} } $reference->blocks('redis');
 my %rules = $users =~ /^user (\w+) (.*)$/mg;
 ok $rules{operator} && $rules{gateway}, 'the users are documented' or BAIL_OUT('no users');

@@ -44,7 +44,7 @@ subtest 'keys of all slots are counted at their masters' => sub {
     is($redis->{kind}, 'cluster', 'the status shows the kind');
     is_deeply([sort map { $_->{address} } @{ $redis->{masters} }], [sort map { '127.0.0.1:' . $_->port } $one, $two, $three], '... the masters');
     is(sum0(map { $_->{slots} } @{ $redis->{masters} }), 16384, '... and their slots');
-    my $page = do { open my $file, '<', 'module/README.md' or die $!; local $/; <$file> };
+    my $page = do { open my $file, '<', 'module/docs/operations.md' or die $!; local $/; <$file> };
     my $metrics = http_request('unix:' . $gateway->nginx->dir . '/gateway-status.sock', 'GET', '/?format=prometheus')->body;
     my @documented = grep { !/master_info/ } $page =~ /`(tollgate_redis_(?:master|slot_map)_\w+)/g;
     cmp_ok(scalar @documented, '>=', 3, 'the documentation lists metrics of clusters');
@@ -73,7 +73,7 @@ subtest 'a changed key is noticed, whichever node publishes it' => sub {
 };
 
 subtest 'the documented user is sufficient' => sub {
-    my $page = do { open my $file, '<', 'module/README.md' or die $!; local $/; <$file> };
+    my $page = join '', map { open my $file, '<', "module/docs/$_.md" or die $!; <$file> } qw(redis redis_data);
     my ($rules) = $page =~ /^user gateway (.*)$/m or die 'no user in the documentation';
     my ($more) = $page =~ /needs `(\+cluster\S* \+asking)` in addition/ or die 'no commands in the documentation';
     $rules =~ s/petstore:/t:/g;

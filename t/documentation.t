@@ -29,7 +29,7 @@ my $root = getcwd;
 my $build = Cwd::abs_path($ENV{TOLLGATE_BUILD} // 'build');
 my @pages = Markdown->pages($root);
 my ($readme) = grep { $_->path eq 'README.md' } @pages;
-my ($reference) = grep { $_->path eq 'module/README.md' } @pages;
+my @reference = grep { $_->path =~ m{^module/docs/} } @pages;
 
 # --- configurations
 
@@ -221,7 +221,7 @@ for my $page (@pages) {
 # --- the users of Redis
 
 subtest 'the users of Redis may do what they need' => sub {
-    my ($block) = $reference->blocks('redis');
+    my ($block) = map { $_->blocks('redis') } @reference;
     my @users = split /\n/, $block->{text};
     is(@users, 4, 'four users are shown');
     my ($prefix) = $block->{text} =~ /~(\S+)\*/;
@@ -271,27 +271,34 @@ for my $page (@pages) {
     }
     ok(-e "$root/$_", $page->path . ": there is $_") for $page->paths;
 }
+for my $page (@reference) {
+    my ($name) = $page->path =~ m{^module/(.*)};
+    like(source('module/README.md'), qr/\(\Q$name\E[)#]/, "the index leads to $name");
+    my $words = () = source($page->path) =~ /\S+/g;
+    cmp_ok($words, '<', 3300, '… which is read in one sitting');
+}
 
 sub source { my ($path) = @_; open my $file, '<', "$root/$path" or die "$path: $!\n"; local $/; return <$file> }
 
-my $text = source($reference->path);
+my $text = join '', map { source($_->path) } @reference;
 for my $directive (source('module/http/ngx_http_tollgate_module.cpp') =~ /\{ngx_string\("(tollgate\w*)"\)/g) {
-    like($text, qr/^### $directive$/m, "$directive is described");
+    like($text, qr/^## $directive$/m, "$directive is described");
+    like(source('module/README.md'), qr/\[`$directive\b.*#$directive\)/, '… and in the index');
 }
 for my $block ([plans => 'plan/plan_directives'], [redis => 'http/config/redis_block']) {
     my ($name, $source) = @$block;
     my @directives = source("module/$source.cpp") =~ /^ +(?:\w+Directive)?\{"(\w+)", "/mg;
     cmp_ok(scalar @directives, '>=', 4, "$source.cpp has directives");
-    like($text, qr/[`; ]$_ /, "… and tollgate_$name of module/README.md has $_") for @directives;
+    like($text, qr/[`; ]$_ /, "… and a page of module/docs has $_ of tollgate_$name") for @directives;
 }
 like($text, qr/`\$$_`/, "… and \$$_") for map { s/_\z/_NAME/r } source('module/http/request/variables.cpp') =~ /"(tollgate_\w+)"/g;
 
 my ($stored) = $text =~ /^## What is in Redis\n(.*?)^## /ms;
 my @fields = map { /=\s*"(\w+)"/g } source('module/redis/protocol/schema.hpp') =~ /^namespace \w+_(?:field|part|state) \{\n(.*?)^\}/msg;
 cmp_ok(scalar @fields, '>=', 20, 'schema.hpp has fields of Redis');
-like($stored, qr/[`.]$_`/, "… and module/README.md has $_") for @fields;
+like($stored, qr/[`.]$_`/, "… and it has $_") for @fields;
 
-for my $errors (['module/report/error_body.hpp', 'module/README.md'], ['backend/core/error.hpp', 'backend/README.md']) {
+for my $errors (['module/report/error_body.hpp', 'module/docs/responses.md'], ['backend/core/error.hpp', 'backend/README.md']) {
     my @codes = source($errors->[0]) =~ /constexpr Error(?:Kind)? \w+\{[^"}]*"(\w+)"/g;
     cmp_ok(scalar @codes, '>=', 5, "$errors->[0] has codes");
     like(source($errors->[1]), qr/`$_`/, "… and $errors->[1] tells of $_") for @codes;

@@ -20,7 +20,7 @@ sub day { my ($n) = @_; my @t = gmtime(($first_day + $n) * 86400); return sprint
 
 # The lines of the page are sufficient for the users of the gateway and of the command.
 my ($gateway_user, $operator) = do {
-    open my $page, '<', 'module/README.md' or die $!;
+    open my $page, '<', 'module/docs/redis_data.md' or die $!;
     local $/;
     <$page> =~ /^(user gateway .*)\n(user operator .*)$/m or die 'no users';
     map { s/petstore:/t:/gr } $1, $2;

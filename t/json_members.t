@@ -1,4 +1,4 @@
-# The commands print exactly the members of --json that module/README.md lists.
+# The commands print exactly the members of --json that module/docs/output.md lists.
 
 use strict;
 use warnings;
@@ -11,8 +11,8 @@ use JSON::PP ();
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my $page = do { open my $file, '<', 'module/README.md' or die $!; local $/; <$file> };
-my ($section) = $page =~ /^### Output for programs\n(.*?)^###? /ms or die "no section \"Output for programs\"\n";
+my $page = do { open my $file, '<', 'module/docs/output.md' or die $!; local $/; <$file> };
+my ($section) = $page =~ /^# Output for programs\n(.*)/ms or die "no page \"Output for programs\"\n";
 
 # The members in the table, by its first cell, which names commands.
 my (%listed, $commands);

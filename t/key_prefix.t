@@ -1,4 +1,4 @@
-# Prefixes of issued keys, and the regular expressions and the checksum that README.md describes for secret scanning.
+# Prefixes of issued keys, and the regular expressions and the checksum that keys.md describes for secret scanning.
 
 use strict;
 use warnings;
@@ -14,10 +14,10 @@ my $gateway = Gateway->start(
     server => 'location /admin/ { tollgate api; tollgate_scope keys; tollgate_admin main; }',
 );
 my $tollgate = Command->new(redis => $gateway->redis->address, prefix => 't:');
-my $readme = do { open my $file, '<', 'module/README.md' or die $!; local $/; <$file> };
+my $readme = do { open my $file, '<', 'module/docs/keys.md' or die $!; local $/; <$file> };
 my %expression = map { /\\b([a-z_]+)_\[/ ? ($1 => qr/$_/) : () } $readme =~ /^    (\\b\S+_\[0-9A-Za-z\]\S+)$/mg;
 
-# The checksum, as README.md describes it.
+# The checksum, as keys.md describes it.
 sub checksum_is_right {
     my ($key) = @_;
     my ($body, $digits) = $key =~ /\A(.*)(.{6})\z/ or return 0;

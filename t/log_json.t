@@ -17,10 +17,10 @@ my $snippet = read_file('conf/log-json.conf');
 # The names of $tollgate_meta_NAME are the operator's.
 my @variables = grep { !/_$/ } read_file('module/http/request/variables.cpp') =~ /\{"(tollgate_\w+)"/g;
 cmp_ok scalar(@variables), '>=', 7, 'the module has variables';
-my %documented = map { $_ => 1 } read_file('module/README.md') =~ /`\$(tollgate_\w+)`/g;
+my %documented = map { $_ => 1 } read_file('module/docs/responses.md') =~ /`\$(tollgate_\w+)`/g;
 for my $variable (@variables) {
     like $snippet, qr/"\$$variable"/, "\$$variable is in the log";
-    ok $documented{$variable}, '… and in module/README.md';
+    ok $documented{$variable}, '… and in module/docs/responses.md';
 }
 
 my $gateway = Gateway->start(

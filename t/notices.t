@@ -13,7 +13,7 @@ use Wait qw(becomes wait_until);
 
 # The line of the page is sufficient for the user of the gateway.
 my $gateway_user = do {
-    open my $page, '<', 'module/README.md' or die $!;
+    open my $page, '<', 'module/docs/redis_data.md' or die $!;
     local $/;
     <$page> =~ /^(user gateway .*)$/m ? $1 =~ s/petstore:/t:/gr : die 'no user';
 };

@@ -23,7 +23,7 @@ chmod 0600, $secret_file;
 
 # The lines of the page are sufficient for the users of the command.
 my @users = do {
-    open my $page, '<', 'module/README.md' or die $!;
+    open my $page, '<', 'module/docs/redis_data.md' or die $!;
     map { s/petstore:/t:/gr } grep { /^user (?:operator|notify) / } <$page>;
 };
 

@@ -86,7 +86,7 @@ subtest 'allow' => sub {
     $gateway->nginx->stop;
 };
 
-# The rows of the first table of "What each fault does to a client" in module/README.md: with `local`, `allow`, `deny`.
+# The rows of the first table of "What each fault does to a client" in module/docs/faults.md: with `local`, `allow`, `deny`.
 my @table = (
     ['one that was spent just now',        '/',    'spent',     429, 429, 429],
     ['a known key',                        '/',    'known',     200, 200, 503],

@@ -242,7 +242,7 @@ subtest 'promtool on the metrics' => sub {
 subtest 'the queries' => sub {
     # The metrics of clusters have no sample here; t/cluster.t compares them with the documentation.
     my %there = map { $_ => 1 } $exposition =~ /^(tollgate_\w+)/mg,
-        read_file('module/README.md') =~ /`(tollgate_redis_(?:master|slot_map)_\w+)/g;
+        read_file('module/docs/operations.md') =~ /`(tollgate_redis_(?:master|slot_map)_\w+)/g;
     my @rules = map { @{ $_->{rules} } } @{ api('rules')->{data}{groups} };
     my @asked = (@queries, map { ["alert $_->{name}", $_->{query}] } @rules);
     cmp_ok scalar(@rules), '>=', 9, 'Prometheus has the rules';

@@ -1,4 +1,4 @@
-# Tests "Backing up and restoring Redis" of module/README.md: its commands, and what it says about a restored dump.
+# Tests "Backing up and restoring Redis" of module/docs/redis_data.md: its commands, and what it says about a restored dump.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use RedisServer;
 use Test::More;
 use Wait qw(becomes free_port);
 
-my ($page) = grep { $_->path eq 'module/README.md' } Markdown->pages(getcwd);
+my ($page) = grep { $_->path eq 'module/docs/redis_data.md' } Markdown->pages(getcwd);
 my ($backup, $restore) = map { $_->{text} } grep { $_->{heading} eq 'Backing up and restoring Redis' } $page->blocks('sh');
 like($restore // '', qr/SHUTDOWN/, 'two lists of commands are shown') or BAIL_OUT('the section has no commands');
 

@@ -1,4 +1,4 @@
-# What a reload changes, as module/README.md says it ("What a reload changes"): what each change of the configuration
+# What a reload changes, as module/docs/reloads.md says it: what each change of the configuration
 # does to keys, counts, budgets and statistics. t/reload_names.t tests what happens to leases and owed units.
 
 use strict;

@@ -161,11 +161,11 @@ subtest 'Sentinels with a password that fail' => sub {
     like($gateway->nginx->error_log, qr/master "mymaster" is at 127\.0\.0\.1, port @{[$master->port]}/, 'the log names the master');
 };
 
-# The users of module/README.md, with the passwords of this test.
+# The users of module/docs, with the passwords of this test.
 sub documented_user {
     my ($name, $password) = @_;
-    open my $file, '<', 'module/README.md' or die $!;
-    my ($user) = map { /^(user \Q$name\E on .*)/ ? $1 : () } <$file>;
+    my @lines = map { open my $file, '<', "module/docs/$_.md" or die $!; <$file> } qw(redis redis_data);
+    my ($user) = map { /^(user \Q$name\E on .*)/ ? $1 : () } @lines;
     return $user =~ s/>SECRET/>$password/r =~ s/petstore:/t:/gr;
 }
 

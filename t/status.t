@@ -163,7 +163,7 @@ subtest 'for Prometheus' => sub {
 subtest 'the names' => sub {
     my $status = $gateway->get('/status')->json;
     my $text = $gateway->get('/status?format=prometheus')->body;
-    my $page = do { open my $file, '<:encoding(UTF-8)', 'module/README.md' or die $!; local $/; <$file> };
+    my $page = do { open my $file, '<:encoding(UTF-8)', 'module/docs/operations.md' or die $!; local $/; <$file> };
     like($page, qr/^\| .*`$_(?:\{[\w,]+\})?`.* \| \S/m, "$_ is documented") for $text =~ /^# TYPE (?!tollgate_(?:info|zone_size))(tollgate_\w+)/mg;
     my ($redis) = grep { $_->{name} eq 'main' } @{ $status->{redis} };
     like($page, qr/^\| `redis\[\]\.$_`/m, "redis[].$_ is documented") for grep { !/^name$/ } sort keys %$redis;

@@ -63,7 +63,8 @@ foreach(part module backend)
     file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${part}/*.md)
     install(FILES ${pages} DESTINATION ${GATEWAY_DOC}/${part} COMPONENT gateway)
 endforeach()
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/module/images DESTINATION ${GATEWAY_DOC}/module COMPONENT gateway)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/module/docs ${CMAKE_SOURCE_DIR}/module/images DESTINATION ${GATEWAY_DOC}/module
+        COMPONENT gateway)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/conf/ DESTINATION ${GATEWAY_DOC}/examples COMPONENT gateway
         FILES_MATCHING PATTERN "*.conf" PATTERN "*.json" PATTERN "*.yml" PATTERN debian EXCLUDE)
 install(FILES ${CMAKE_SOURCE_DIR}/backend/README.md DESTINATION share/doc/${PETSTORE_PACKAGE} COMPONENT petstore)

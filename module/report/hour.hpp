@@ -28,7 +28,7 @@ struct Hour {
 /// The values at the time of a status.
 HourSample sample_of(const Status& status);
 
-/// Writes the hour as the value of a member; module/README.md describes it.
+/// Writes the hour as the value of a member; module/docs/operations.md describes it.
 void write_hour(JsonWriter& json, const Hour& hour);
 
 }  // namespace tollgate

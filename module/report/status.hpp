@@ -99,7 +99,7 @@ enum class StatusFormat { kJson, kPrometheus };
 /// `*/*` select JSON.
 StatusFormat preferred_status_format(std::string_view accept);
 
-/// The status as a JSON object; module/README.md describes it.
+/// The status as a JSON object; module/docs/operations.md describes it.
 std::string status_json(const Status& status);
 
 /// Whether a Redis is reachable: none of so many workers has an open breaker.
@@ -108,10 +108,10 @@ bool is_reachable(const Status::Redis& redis, std::size_t workers);
 /// Whether every configured Redis is reachable.
 bool is_ready(const Status& status);
 
-/// The readiness as a JSON object; module/README.md describes it.
+/// The readiness as a JSON object; module/docs/operations.md describes it.
 std::string readiness_json(const Status& status);
 
-/// The status in Prometheus's text format 0.0.4; module/README.md lists the metrics.
+/// The status in Prometheus's text format 0.0.4; module/docs/operations.md lists the metrics.
 std::string status_prometheus(const Status& status);
 
 }  // namespace tollgate

@@ -21,7 +21,7 @@ struct Usage {
     std::span<const FlightState> flights = {};
 };
 
-/// The usage as a JSON object; module/README.md describes it.
+/// The usage as a JSON object; module/docs/operations.md describes it.
 std::string usage_json(const Usage& usage);
 
 }  // namespace tollgate

@@ -18,7 +18,7 @@ use warnings;
 sub pages {
     my ($class, $root) = @_;
     my @files = map { substr $_, 1 + length $root } map { glob "$root/$_" }
-        qw(README.md module/*.md backend/*.md conf/*.md t/*.md .github/*.md);
+        qw(README.md module/*.md module/docs/*.md backend/*.md conf/*.md t/*.md .github/*.md);
     return map { $class->read($root, $_) } @files;
 }
 

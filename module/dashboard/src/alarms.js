@@ -1,4 +1,4 @@
-// What is wrong at a point, and what clients get meanwhile: see "What each fault does to a client" in module/README.md.
+// What is wrong at a point, and what clients get meanwhile: see module/docs/faults.md.
 
 import * as format from './format.js';
 

@@ -17,7 +17,7 @@
 
 namespace tollgate::management {
 
-/// Handles a request of tollgate_admin; module/README.md and openapi.json describe the resources.
+/// Handles a request of tollgate_admin; ADMIN.md and openapi.json describe the resources.
 /// Nothing is executed before `rights` has confirmed that the caller may still make requests.
 /// `tables` are the plan tables that count in this Redis. All must outlive the task. Throws nothing
 /// but std::bad_alloc: an error is a response with an Error body.

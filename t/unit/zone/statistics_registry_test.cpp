@@ -263,7 +263,7 @@ TEST(StatisticsRegistry, KeepsTheCountsOfWorkersThatAReloadRemoves) {
     EXPECT_EQ(granted(status.requests[0]), 5U);
 }
 
-// The figures of module/README.md.
+// The figures of module/docs/operations.md.
 TEST(StatisticsRegistry, HasRoomForThirteenPlansInTheSmallestZone) {
     AlignedMemory memory(std::size_t{16} << 10U);
     const StatisticsRegistry registry(memory.bytes());

@@ -121,7 +121,8 @@ sub _read_clock {
     $self->{epochs} = \@epochs;
 }
 
-# A node estimates Redis's clock within one or two milliseconds (module/README.md); it grants units of a lease by that.
+# A node estimates Redis's clock within one or two milliseconds (module/docs/responses.md).
+# It grants units of a lease by that.
 my $node_clock = 0.01;
 
 sub redis_time {

@@ -1,7 +1,7 @@
 package Verify::Property::Answers;
 
 # Each request is answered in time: within the time that the upstream holds it, once `timeout` for the look-up of its key
-# and once for its decision (module/README.md: no call lasts longer), and a margin. The time in which the machine stood
+# and once for its decision (module/docs/faults.md: no call lasts longer), and a margin. The time in which the machine stood
 # still is added, that in which the client or the upstream waited for a processor, and that in which a worker of the node
 # was stopped: the other one may wait for what it has locked.
 #

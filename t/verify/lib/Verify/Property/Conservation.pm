@@ -11,7 +11,7 @@ package Verify::Property::Conservation;
 # later than its decision only if the round has settled before the window ended: otherwise, it lapses. A lease, too, is
 # returned in its window or not at all.
 #
-#   counted, not granted (module/README.md): the calls whose reply was lost: their requests were answered 503 or
+#   counted, not granted (module/docs/faults.md): the calls whose reply was lost: their requests were answered 503 or
 #     `degraded`, or not at all, or refused by their node alone; the lease in such a call; the leases and slices of a
 #     killed node or worker; refunds that lie in such a lease
 #   granted, not counted: units that a node granted alone and lost before it reported them; counts that Redis lost

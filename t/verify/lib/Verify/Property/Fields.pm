@@ -1,6 +1,6 @@
 package Verify::Property::Fields;
 
-# The fields of a response show the quota that decided it (module/README.md: tollgate_headers).
+# The fields of a response show the quota that decided it (module/docs/directives.md: tollgate_headers).
 #
 # `RateLimit` has an item for each rate, bucket and limit of requests in flight, none with more units than its limit.
 # `X-RateLimit-*` show one of them: that with the fewest units left, and on a 429 one that has too few for the request. Its
