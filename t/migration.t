@@ -87,6 +87,22 @@ subtest 'limit_req: refused requests cost no quota' => sub {
     $limited->stop;
 };
 
+subtest 'ingress-nginx' => sub {
+    says('and `tollgate_bypass $internal`');
+    my $networks = sub { snippet('ingress-nginx') =~ s{set_real_ip_from\s+\K10\.0\.0\.0/8}{127.0.0.1}r };
+    my $ingress = start($networks->(), tables => 'tollgate_plans api redis=main { plan free 1000r/d in_flight=10; plan burst 1r/m burst=26; anonymous 2r/d; }');
+    my $key = key('ingress', qw(--plan free));
+    my $from = sub { my ($address, $token) = @_; return get($ingress, '/v1/', $token, 'X-Forwarded-For' => $address)->status };
+    is($from->('192.0.2.1', $key), 200, 'a key');
+    is($from->('10.1.2.3'), 200, 'an address of limit-whitelist needs none');
+    is_deeply([map { $from->('192.0.2.1') } 1 .. 3], [401, 401, 429], 'others have an `anonymous` budget');
+    is($from->('192.0.2.2'), 401, '… each of its own');
+    says('`plan free 5r/s burst=26;`');
+    $key = key('ingress-burst', qw(--plan burst));
+    is(scalar(grep { $from->('192.0.2.1', $key) == 200 } 1 .. 30), 26, 'a burst of 25 and the request that begins it');
+    $ingress->stop;
+};
+
 subtest 'limit_req: a bucket has one token more than `burst`' => sub {
     says('`limit_req … burst=20 nodelay` | `plan free 10r/s burst=21;`');
     # Rates per minute: no token comes back within the test.
