@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use lib 't/lib', 't/verify/lib';
 use Digest::SHA qw(sha256_hex);
+use File::Temp ();
 use Test::More;
 use Verify::History;
 use Verify::Property::Acknowledged;
@@ -903,6 +904,29 @@ subtest 'secrecy' => sub {
     right('a request without its key', [$flight->()]);
     wrong('... with it', qr/node 1 has passed the key of b to the upstream/, [$flight->(authorization => 1)]);
     wrong('a key in a log', qr/a key is in error\.log: unknown-0000ffff/, [[leak => file => 'error.log', text => 'unknown-0000ffff']]);
+};
+
+# The last line that the checker prints about a history, and its exit status.
+sub checked {
+    my (@records) = @_;
+    my $file = File::Temp->new;
+    print $file record(config => json => \%config), map { record(@$_) } @records;
+    close $file;
+    my @lines = split /\n/, `$^X t/verify/check $file 2>&1`;
+    return ($lines[-1], $? >> 8);
+}
+
+subtest 'a history that proves nothing' => sub {
+    my @round = ([round => number => 1, begin => 0, quiet => 5, end => 6, faults => 0], [settled => round => 1, begin => 5, at => 5.1]);
+    my ($granted, $refused) = ([req => begin => 1], [req => begin => 2, status => 429]);
+    for my $case (['no refusal', @round, $granted], ['no grant', @round, $refused]) {
+        my ($name, @records) = @$case;
+        my ($line, $status) = checked(@records);
+        is($line, 'the history proves nothing', $name);
+        isnt($status, 0, '... is no success');
+    }
+    isnt((checked(@round, $granted, $refused))[0], 'the history proves nothing', 'with both, it is judged');
+    isnt((checked())[1], 0, 'an empty history is no success');
 };
 
 done_testing;
