@@ -245,6 +245,10 @@ subtest 'conservation' => sub {
     wrong('too much in the second round', qr/round 2/, [@round, @second, requests([1, 11]), $counted->(1), $counted->(3, 'strict', 2)]);
     my @lost = (requests([1]), requests([2], verdict => 'degraded'), $counted->(3));
     right('a call whose reply was lost', [@round, @lost, fault(kill_redis => 2.005, 3)]);
+    my %vast = (tables => { %{ $config{tables} }, strict => { lease => 0, plans => { small => { rates => [[2**38, 2], [2**40, 8]] } } } });
+    my @vast = (requests([1]), requests([2], verdict => 'degraded', cost => 2**33), fault(kill_redis => 2.005, 3));
+    right('... of a large cost', [@round, @vast, $counted->(2**34 + 1)], %vast);
+    wrong('... twice', qr/at most @{[2**34 + 1]} can be/, [@round, @vast, $counted->(3 * 2**33 + 1)], %vast);
     wrong('... twice', qr/at most 3/, [@round, @lost[0, 1], $counted->(4), fault(kill_redis => 2.005, 3)]);
     wrong('a call that a dead Redis executed', qr/at most 2/, [@round, @lost, fault($_ => 1.9, 3)]) for qw(kill_redis refuse_memory refuse_user);
     right('... when it was back', [@round, @lost, fault(kill_redis => 1.9, 3, to => 2)]);

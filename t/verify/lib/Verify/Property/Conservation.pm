@@ -344,7 +344,7 @@ sub _counted_only {
     my ($model, $id, $table, $faults, $requests, $asked) = @_;
     return 0 unless @$requests;
     # Redis grants no request that costs more than the limit. A bucket has none.
-    my $limit = min(9**9, map { $_->{most} } $model->limits($id, $table, $requests->[0]{begin}, $requests->[-1]{end}));
+    my $limit = min(9**99, map { $_->{most} } $model->limits($id, $table, $requests->[0]{begin}, $requests->[-1]{end}));
     my @without_reply = grep { $_->{cost} <= $limit && _may_be_without_reply($model, $_) && $model->may_be_executed($_) } @$requests;
     return 0 unless @$faults || @without_reply;
     my $units = sum0(map { $_->{cost} } @without_reply);
