@@ -25,8 +25,11 @@ struct Rate {
     bool operator==(const Rate&) const = default;
 };
 
-/// The most requests of a rate, and the largest cost of a request.
+/// The most requests of a rate, and the largest cost that a limit may grant.
 constexpr std::int64_t kMostRequests = 1'000'000'000'000;
+
+/// The cost of a request that names a number above kMostRequests: no limit grants it.
+constexpr std::int64_t kMoreThanAnyLimit = kMostRequests + 1;
 
 /// Rate::requests of a window that counts and refuses nothing: more units are never counted.
 constexpr std::int64_t kNoLimit = Units::kMost;

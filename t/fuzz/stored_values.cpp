@@ -23,8 +23,6 @@ using namespace std::chrono_literals;
 using namespace management;
 using redis::Value;
 
-constexpr std::int64_t kMostUnits = Units::kMost;
-
 void check_copy(const redisReply& reply, const Value& copy) {
     require(copy.text == redis::text_of(reply));
     require(copy.integer == (reply.type == REDIS_REPLY_INTEGER ? reply.integer : 0));
@@ -44,11 +42,11 @@ void check_windows(const Value& hash) {
     for (const auto& [period, window] : read_windows(hash)) {
         const auto& [number, count, previous] = window.counted;
         require(number >= 0 && number <= window_number(kLatestInstant, period));
-        require(count >= 0 && count <= kMostUnits);
-        require(previous >= 0 && previous <= kMostUnits);
+        require(count >= 0 && count <= Units::kMost);
+        require(previous >= 0 && previous <= Units::kMost);
         for (const Instant now : {Instant{}, Instant(1'700'000'000s), kLatestInstant}) {
             const auto used = spent(roll(window.counted, period, now), period, window.sliding, now);
-            require(used >= 0 && used <= 2 * kMostUnits);
+            require(used >= 0 && used <= 2 * Units::kMost);
         }
     }
 }
@@ -155,7 +153,7 @@ nlohmann::json body_of(const GivenReplies::Given& given, std::string_view method
 void check_usage(const nlohmann::json& usage) {
     for (const auto& window : usage.value("windows", nlohmann::json::array())) {
         const auto used = window["used"].get<std::int64_t>();
-        require(used >= 0 && used <= 2 * kMostUnits);
+        require(used >= 0 && used <= 2 * Units::kMost);
         if (window["limit"].is_number()) {
             const auto remaining = window["remaining"].get<std::int64_t>();
             require(remaining ==

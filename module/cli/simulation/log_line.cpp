@@ -340,7 +340,7 @@ std::string_view LogLineParser::interpret(LoggedRequest& request) {
                                                verdict == name_of(Verdict::kBanned);
     request.cost = 1;
     if (const auto text = unless_dash(values_[kCost]); !text.empty()) {
-        const auto cost = parse_whole_number(text, 0, kMostRequests);
+        const auto cost = parse_whole_number(text, 0, kMoreThanAnyLimit);
         if (!cost) {
             return "invalid cost";
         }

@@ -23,14 +23,14 @@ std::optional<std::int64_t> parse_cost(std::string_view text) {
     return parse_whole_number(text, 0, kMostRequests);
 }
 
-/// The cost of a request, which a client may choose. A number above kMostRequests is more than any
-/// limit, so the request is refused: with any other cost, a larger number would be cheaper.
-std::optional<std::int64_t> parse_requested_cost(std::string_view text) {
+/// What a variable says, which a client may choose: a cost, or kMoreThanAnyLimit for a larger
+/// number. With any other cost, a larger number would be cheaper. Nothing if it is no number.
+std::optional<std::int64_t> parse_cost_of_variable(std::string_view text) {
     constexpr std::string_view kDigits = "0123456789";
     const auto number = parse_cost(text);
     const bool is_number =
         !text.empty() && text.find_first_not_of(kDigits) == std::string_view::npos;
-    return number || !is_number ? number : kMostRequests + 1;
+    return number || !is_number ? number : kMoreThanAnyLimit;
 }
 
 const std::string kNoScopes;
@@ -112,7 +112,7 @@ std::int64_t LocationConf::cost_of(ngx_http_request_t* r) const {
         return 1;
     }
     const auto text = evaluate(r, &cost->before).value_or("");
-    const auto number = parse_requested_cost(text);
+    const auto number = parse_cost_of_variable(text);
     if (!number) {
         log_invalid_cost(r, text, "1 is taken");
     }
@@ -121,7 +121,7 @@ std::int64_t LocationConf::cost_of(ngx_http_request_t* r) const {
 
 std::optional<std::int64_t> LocationConf::used_by(ngx_http_request_t* r) const {
     const auto text = evaluate(r, cost->settle).value_or("");
-    const auto number = parse_requested_cost(text);
+    const auto number = parse_cost_of_variable(text);
     if (!number && !text.empty()) {
         log_invalid_cost(r, text, "the reservation stands");
     }

@@ -109,6 +109,9 @@ TEST(LogLine, RefusesWhatItCannotRead) {
     EXPECT_EQ(Parsed(changed("1795428001.250", "\"soon\"")).reason, "invalid time");
     EXPECT_EQ(Parsed(changed("0.150", "-1")).reason, "invalid duration");
     EXPECT_EQ(Parsed(changed("\"3\"", "-3")).reason, "invalid cost");
+    EXPECT_EQ(Parsed(changed("\"3\"", "1000000000002")).reason, "invalid cost");
+    // The gateway logs this of a request that names a larger cost.
+    EXPECT_EQ(Parsed(changed("\"3\"", "1000000000001")).request.cost, 1'000'000'000'001);
     EXPECT_EQ(Parsed("").reason, "no time");
     EXPECT_EQ(Parsed("192.0.2.1 - - [23/Nov/2026:10:00:01 +0000").reason,
               "a quote or bracket is not closed");
