@@ -220,8 +220,10 @@ END
     my $before = $root->list('/etc/nginx');
     my $is_as_before = sub {
         my ($when, @kept) = @_;
-        my @now = grep { my $file = $_; !grep { index($file, "$_ ") == 0 } @kept } @{ $root->list('/etc/nginx') };
-        is_deeply(\@now, $before, "$when /etc/nginx is as it was");
+        my %kept;
+        my @others = grep { my ($file) = /^(\S+) /; !grep { $_ eq $file && ++$kept{$_} } @kept } @{ $root->list('/etc/nginx') };
+        is_deeply(\@others, $before, "$when /etc/nginx is as it was");
+        is_deeply([sort keys %kept], \@kept, '… and nothing else is kept');
         $sh->('nginx -t', '… and the configuration is valid');
     };
     my $enabled = sub { [sort split /\n/, ($root->run('ls /etc/nginx/modules-enabled'))[1]] };
