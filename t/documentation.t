@@ -271,9 +271,10 @@ for my $page (@pages) {
     }
     ok(-e "$root/$_", $page->path . ": there is $_") for $page->paths;
 }
+my $index = source('module/README.md');
 for my $page (@reference) {
     my ($name) = $page->path =~ m{^module/(.*)};
-    like(source('module/README.md'), qr/\(\Q$name\E[)#]/, "the index leads to $name");
+    like($index, qr/\(\Q$name\E[)#]/, "the index leads to $name");
     my $words = () = source($page->path) =~ /\S+/g;
     cmp_ok($words, '<', 3300, '… which is read in one sitting');
 }
@@ -283,7 +284,7 @@ sub source { my ($path) = @_; open my $file, '<', "$root/$path" or die "$path: $
 my $text = join '', map { source($_->path) } @reference;
 for my $directive (source('module/http/ngx_http_tollgate_module.cpp') =~ /\{ngx_string\("(tollgate\w*)"\)/g) {
     like($text, qr/^## $directive$/m, "$directive is described");
-    like(source('module/README.md'), qr/\[`$directive\b.*#$directive\)/, '… and in the index');
+    like($index, qr/\[`$directive\b.*#$directive\)/, '… and in the index');
 }
 for my $block ([plans => 'plan/plan_directives'], [redis => 'http/config/redis_block']) {
     my ($name, $source) = @$block;

@@ -38,14 +38,13 @@ my @files = split /\n/, `git ls-files '*.cpp' '*.hpp' 2>/dev/null`;
 @files = split /\n/, `find module backend -name '*.?pp'` unless @files;
 @files = grep { m{^(?:module|backend)/} } @files;
 cmp_ok(scalar @files, '>', 100, 'the sources');
-my (%seen, @wrong);
+my (%included, %seen, @wrong);
 for my $file (@files) {
     my $layer = layer_of($file);
     $seen{$layer}++;
     open my $source, '<', $file or die "$file: $!\n";
-    while (my $line = <$source>) {
-        next unless $line =~ /^\s*#include\s+[<"]([^>"]+)[>"]/;
-        my $included = $1;
+    $included{$file} = [map { /^\s*#include\s+[<"]([^>"]+)[>"]/ ? $1 : () } <$source>];
+    for my $included (@{ $included{$file} }) {
         my $other = layer_of($included);
         push @wrong, "$file includes $included" if $included =~ /^ngx_/ && !$uses_nginx{$layer};
         push @wrong, "$file includes $included" if $other && $other ne $layer && !grep { $_ eq $other } @{ $below{$layer} // [] };
@@ -87,10 +86,8 @@ my @mutual = (
 # What one room of each folder includes of another one.
 my %includes;
 for my $file (@files) {
-    open my $source, '<', $file or die "$file: $!\n";
-    my @included = map { /^\s*#include\s+"([^"]+)"/ ? $1 : () } <$source>;
     for (my $folder = $file; $folder =~ s{/[^/]+\z}{};) {
-        my ($room, @others) = map { m{^\Q$folder\E/([^/.]+)} ? $1 : () } $file, @included;
+        my ($room, @others) = map { m{^\Q$folder\E/([^/.]+)} ? $1 : () } $file, @{ $included{$file} };
         $includes{$folder}{$room}{$_} = 1 for grep { $_ ne $room } @others;
     }
 }

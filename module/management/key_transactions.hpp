@@ -80,7 +80,7 @@ class KeyTransactions {
     enum class Ending : std::uint8_t {
         kForgotten,  ///< nothing
         kRotated,    ///< the note that the key was revoked, for redis::kRotatedKept
-        kRevoked     ///< the note for ever, even if the id lists a key that has ended before
+        kRevoked     ///< that note for ever, even if the id lists a key that has ended before
     };
     /// Removes a key of this id, and what the index has of it, unless another key of the id has the
     /// same. What is no record is removed too, unless it is to be forgotten.

@@ -54,12 +54,14 @@ sub anchors {
 
 sub paths {
     my ($self) = @_;
+    my @prose = map { $_->[0] } @{ $self->{prose} };
+    my @paths = map { /`((?:module|backend|conf|t|\.ci)\/[\w.\/-]+)`/g } @prose;
+    if ($self->{path} eq 'module/ARCHITECTURE.md') {    # It names sources of the gateway below `module`, in blocks, too.
+        my @sources = map { /(?<![\w\/.])((?:\w+\/)+\w+\.(?:[ch]pp|lua|json))\b/g } @prose, map { $_->{text} } @{ $self->{blocks} };
+        push @paths, map { /^(?:module|backend|t)\// ? $_ : "module/$_" } @sources;
+    }
     my %seen;
-    my @texts = map { $_->[0] } @{ $self->{prose} }, map { [$_->{text}] } grep { $self->{path} =~ /ARCHITECTURE/ } @{ $self->{blocks} };
-    my @full = map { /`((?:module|backend|conf|t|\.ci)\/[\w.\/-]+)`/g } @texts;
-    # The page of the sources names those of the gateway below `module`.
-    my @sources = map { /(?<![\w\/.])((?:\w+\/)+\w+\.(?:[ch]pp|lua|json))\b/g } grep { $self->{path} =~ /ARCHITECTURE/ } @texts;
-    return grep { !$seen{$_}++ } @full, map { /^(?:module|backend|t)\// ? $_ : "module/$_" } @sources;
+    return grep { !$seen{$_}++ } @paths;
 }
 
 sub read {

@@ -14,7 +14,7 @@ package Verify::Workload;
 #   $workload->in_flight                        # the ids with this limit: { flight1 => 1, … }
 #   $workload->{on_failure}, {timeout}          # of tollgate_redis; seconds
 #   $workload->{zones}                          # the sizes of tollgate_zone that nodes have, the first one at the start
-#   $workload->crowd_lanes($node, $count)       # of clients that use so many keys of the crowd in turn, at one node
+#   $workload->crowd_lanes($node)               # of clients that use the keys of the crowd in turn, at one node
 #   $workload->lanes($n, $of)                   # the lanes of the nth of so many processes: see Verify::Clients
 #   $workload->tables_text                      # the plan tables, as nginx.conf has them
 
@@ -224,8 +224,8 @@ sub in_flight {
 
 # They come from an address with a whole `anonymous` budget: of one that has spent it, few keys are looked up.
 sub crowd_lanes {
-    my ($self, $node, $count) = @_;
-    my @ids = map { "crowd$_" } 1 .. ($count < $crowd ? $count : $crowd);
+    my ($self, $node) = @_;
+    my @ids = map { "crowd$_" } 1 .. $crowd;
     return [map {
         my $nth = $_;
         my @own = map { [$ids[$_], $self->{token}{ $ids[$_] }] } grep { $_ % @crowd == $nth } 0 .. $#ids;
