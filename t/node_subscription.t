@@ -26,13 +26,15 @@ sub start {
 sub subscriptions { my ($gateway) = @_; return $gateway->redis->cmd('PUBSUB', 'NUMSUB', 't:events')->[1] }
 sub informed { my ($gateway) = @_; return $gateway->status->{redis}[0]{subscribed_workers} }
 
-# The process that has the subscription, or one of them. The kernel's list of sockets may lack one that is in it.
+# The process that has the subscription, or one of them. Closed connections to other servers may have had the same port, so
+# both addresses are compared. The kernel's list of sockets may lack one that is in it.
 sub subscriber {
     my ($gateway) = @_;
     return wait_until('a subscriber', sub {
         my ($port) = $gateway->redis->cmd('CLIENT', 'LIST', 'TYPE', 'pubsub') =~ /addr=127\.0\.0\.1:(\d+) / or return 0;
+        my $addresses = join ' ', map { sprintf '0100007F:%04X', $_ } $port, $gateway->redis->port;
         open my $sockets, '<', '/proc/net/tcp' or die "/proc/net/tcp: $!";
-        my ($inode) = map { (split)[9] } grep { (split)[1] eq sprintf('0100007F:%04X', $port) } <$sockets> or return 0;
+        my ($inode) = map { (split)[9] } grep { join(' ', (split)[1, 2]) eq $addresses } <$sockets> or return 0;
         my ($pid) = grep { grep { (readlink // '') eq "socket:[$inode]" } glob "/proc/$_/fd/*" } all_workers($gateway);
         return $pid;
     });
