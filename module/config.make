@@ -5,7 +5,10 @@
 tollgate_option=-fno-gnu-unique
 echo 'int main(){}' | $CC -x c++ $tollgate_option -fsyntax-only - 2>/dev/null || tollgate_option=
 
-for tollgate_source in $(cat "$ngx_addon_dir/sources" "$ngx_addon_dir/../backend/sources"); do
-    tollgate_object=$(basename "$(dirname "$tollgate_source")")/$(basename "$tollgate_source" .cpp).o
-    echo "$NGX_OBJS/addon/$tollgate_object: CFLAGS += -std=c++20 -fvisibility=hidden -fvisibility-inlines-hidden $tollgate_option"
+# The sources are included, so g++ takes them for headers. It warns that frames of coroutines have members whose types are
+# in an anonymous namespace.
+for tollgate_source in "$NGX_OBJS"/tollgate/*.cpp; do
+    tollgate_object=$NGX_OBJS/addon/tollgate/$(basename "$tollgate_source" .cpp).o
+    echo "$tollgate_object: CFLAGS += -std=c++20 -fvisibility=hidden -fvisibility-inlines-hidden" \
+        "-Wno-subobject-linkage $tollgate_option"
 done >> "$NGX_MAKEFILE"

@@ -32,7 +32,7 @@ sub names_in {
     return [<$file> =~ /"(ngx_\w+)"/g];
 }
 
-# Each source is compiled alone. Without the optimizer and debug information, that takes less than half the time.
+# Without the optimizer and debug information, that takes less than half the time.
 my ($exit, $output) =
     bash(". $source/conf_flags && ./configure \"\${NGX_CONF_FLAGS[\@]}\" --with-cc-opt=\"-O0 -g0\" --add-dynamic-module=$root");
 is($exit, 0, 'configure accepts the modules') or diag($output);
