@@ -14,6 +14,8 @@ use RedisServer;
 use Test::More;
 use Wait qw(free_port wait_until);
 
+plan skip_all => 'hundreds of commands take too long with sanitizers' if $ENV{TOLLGATE_SANITIZE};
+
 my $cluster = RedisCluster->start(masters => 3, replicas => 1);
 my @masters = ($cluster->nodes)[0 .. 2];
 my $prefix = 't:';

@@ -10,6 +10,8 @@ use RedisServer;
 use Test::More;
 use Wait qw(becomes);
 
+plan skip_all => 'hundreds of commands take too long with sanitizers' if $ENV{TOLLGATE_SANITIZE};
+
 my $build = $ENV{TOLLGATE_BUILD} // 'build';
 my $tollgate = Command->new;
 

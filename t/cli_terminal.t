@@ -13,6 +13,8 @@ use RedisServer;
 use Test::More;
 use Wait qw(wait_until);
 
+plan skip_all => 'hundreds of commands take too long with sanitizers' if $ENV{TOLLGATE_SANITIZE};
+
 my $redis = RedisServer->start;
 my $tollgate = Command->new(redis => $redis->address);
 my $binary = ($ENV{TOLLGATE_BUILD} // 'build') . '/tollgate';
