@@ -59,14 +59,15 @@ subtest 'conf/run looks at every port before it starts anything' => sub {
         '… and names the port and the process');
 };
 
-subtest 'conf/run' => sub {
-    plan skip_all => 'its build has no sanitizers' if $ENV{TOLLGATE_SANITIZE};
+# Runs a test while conf/run is running with these arguments. The test gets its output.
+sub demonstration {
+    my ($arguments, $test) = @_;
     my $log = File::Temp->new;
     my $pid = fork // die "fork: $!\n";
     if (!$pid) {
         open STDOUT, '>', "$log";
         open STDERR, '>&', \*STDOUT;
-        exec 'conf/run' or die;
+        exec 'conf/run', @$arguments or die;
     }
     my $output = sub { open my $file, '<', "$log" or die; local $/; <$file> };
     my $ended = 0;
@@ -78,14 +79,24 @@ subtest 'conf/run' => sub {
         }, 600);
     };
     is($@, '', 'is ready') or return;
+    $test->($output->());
 
+    kill TERM => $pid;
+    waitpid $pid, 0;
+    my ($dir) = $output->() =~ /logs and data are in (\S+)\./;
+    ok(!-e $dir, 'the directory is removed');
+    ok(!eval { Http->connect('127.0.0.1:8080') }, '… and nothing listens');
+}
+
+sub serves_pets {
+    my ($output) = @_;
     my $again = `conf/run 2>&1`;
     is($? >> 8, 1, '… only one instance runs');
     my %taken = $again =~ /^conf\/run: port (\d+) is taken by (\S+) \(pid \d+\)$/mg;
     is_deeply(\%taken, { 6390 => 'redis-server', map { $_ => 'nginx' } 8080, 8081, 8090, 8091 }, '… and says who has its ports')
         or diag($again);
 
-    my %key = $output->() =~ /^(free|pro|business|enterprise|staging) +(tg_\w+)$/mg;
+    my %key = issued($output);
     is(keys %key, 5, 'it issues a key for each plan, and one for staging');
     my %auth = (Authorization => "Bearer $key{free}");
 
@@ -116,12 +127,23 @@ subtest 'conf/run' => sub {
     }
     is($last->status, 429, 'the quota is spent');
     like($last->header('Retry-After'), qr/^[1-9]\d?$/, '… and Retry-After says when to come back');
+}
 
-    kill TERM => $pid;
-    waitpid $pid, 0;
-    my ($dir) = $output->() =~ /logs and data are in (\S+)\./;
-    ok(!-e $dir, 'the directory is removed');
-    ok(!eval { Http->connect('127.0.0.1:8080') }, '… and nothing listens');
+# The key of each plan.
+sub issued { my ($output) = @_; return $output =~ /^(free|pro|business|enterprise|staging) +(tg_\w+)$/mg }
+
+subtest 'conf/run' => sub {
+    plan skip_all => 'its build has no sanitizers' if $ENV{TOLLGATE_SANITIZE};
+    demonstration([], \&serves_pets);
+};
+
+subtest 'conf/run --packages' => sub {
+    plan skip_all => 'what is built with sanitizers is not packaged' if $ENV{TOLLGATE_SANITIZE};
+    like(`conf/run --packages $root/conf 2>&1`, qr{^conf/run: not found: $root/conf/libnginx-mod-http-tollgate_\*\.deb$}, 'the packages must exist');
+    my $dir = File::Temp->newdir('packages-XXXXXX', TMPDIR => 1);
+    my $text = `cpack -G DEB --config '$build/CPackConfig.cmake' -B '$dir' 2>&1`;
+    is($?, 0, 'cpack makes the packages') or return diag($text);
+    demonstration(['--packages', $dir], \&serves_pets);
 };
 
 done_testing;
