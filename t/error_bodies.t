@@ -77,6 +77,29 @@ subtest 'refusals' => sub {
     like($http2->body($http2->request([':path' => '/'])), qr/^\{"code":"missing_api_key",.*,"status":401\}$/, 'HTTP/2');
 };
 
+subtest 'problem details of RFC 9457' => sub {
+    my @accept = (Accept => 'application/json;q=0.5, application/problem+json');
+    my $is_problem = sub {
+        my ($r, $status, $name, %expected) = @_;
+        is($r->status . ' ' . $r->header('Content-Type'), "$status application/problem+json", "$name: status and type");
+        is($r->header('Vary'), 'Accept', '... depends on Accept');
+        my $problem = $r->json;
+        ok(length delete $problem->{$_}, "... has a $_") for qw(title detail);
+        is_deeply($problem, { status => $status, %expected }, '... the other members') or diag($r->body);
+    };
+    my $type = sub { return (type => "https://iana.org/assignments/http-problem-types#$_[0]") };
+    $is_problem->($gateway->get('/', undef, @accept), 401, 'no key', type => 'about:blank', code => 'missing_api_key');
+    $gateway->import_key('other', id => 'id-other', plan => 'small');
+    $gateway->get('/', 'other');
+    $is_problem->($gateway->get('/', 'other', @accept), 429, 'a quota', $type->('quota-exceeded'), code => 'rate_limit_exceeded',
+        'violated-policies' => ['small-day']);
+    $is_problem->($gateway->get('/', 'banned', @accept), 429, 'a ban', $type->('abnormal-usage-detected'), code => 'api_key_banned');
+    $is_problem->($gateway->get('/json/pages/', 'free', @accept), 404, 'an error of nginx', type => 'about:blank', code => 'not_found');
+    is_error($gateway->get('/', 'unknown', Accept => '*/*'), 401, 'invalid_api_key', 'any type');
+    my $two = http_raw($gateway, "GET / HTTP/1.0\r\nAccept: text/html\r\naccept: application/problem+json\r\n\r\n");
+    is($two->header('Content-Type'), 'application/problem+json', 'the second field of two');
+};
+
 subtest 'gzip' => sub {
     my $r = $gateway->get('/', 'gold', 'Accept-Encoding' => 'gzip');
     is($r->header('Content-Encoding'), 'gzip', 'is applied');

@@ -16,18 +16,6 @@
 
 namespace tollgate::engine {
 
-/// A limit that has refused a request. Lives as long as the outcome.
-struct Limiter {
-    std::string_view table{};   ///< empty: none
-    std::string_view policy{};  ///< its name in `RateLimit-Policy`: `free-minute`
-
-    /// The value of `$tollgate_limited_by`: `api:free-minute`; empty for none. Throws
-    /// std::bad_alloc.
-    std::string text() const {
-        return table.empty() ? std::string() : std::string(table).append(":").append(policy);
-    }
-};
-
 /// The decision about a request. Headers, variables, statistics and endpoints read it; none of them
 /// computes it again.
 struct Outcome {

@@ -1,14 +1,26 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace tollgate {
 
-/// The contents of an Error body: a code for programs and a message for people.
+/// A type of problems with a name of its own: https://iana.org/assignments/http-problem-types#NAME.
+struct ProblemType {
+    std::string_view name;  ///< empty: about:blank, the problem is what the status says
+    std::string_view title;
+};
+
+/// These are of draft-ietf-httpapi-ratelimit-headers.
+constexpr ProblemType kQuotaExceeded{"quota-exceeded", "A quota is exceeded"};
+constexpr ProblemType kAbnormalUsage{"abnormal-usage-detected", "Abnormal usage is detected"};
+
+/// The contents of an error's body: a code for programs and a message for people.
 struct Error {
     std::string_view code;
     std::string_view message;
+    ProblemType problem{};
 };
 
 constexpr Error kMissingApiKey{"missing_api_key",
@@ -26,17 +38,20 @@ constexpr Error kAddressNotAllowed{"address_not_allowed",
 constexpr Error kInvalidSubject{"invalid_subject",
                                 "The identity of this client is not a valid id."};
 constexpr Error kRateLimitExceeded{
-    "rate_limit_exceeded",
-    "The rate limit is exceeded; wait the number of seconds in Retry-After."};
+    "rate_limit_exceeded", "The rate limit is exceeded; wait the number of seconds in Retry-After.",
+    kQuotaExceeded};
 constexpr Error kCostExceedsLimit{
     "cost_exceeds_limit",
-    "This request costs more than the limit allows at once; it is refused at any time."};
+    "This request costs more than the limit allows at once; it is refused at any time.",
+    kQuotaExceeded};
 constexpr Error kTooManyInFlight{
     "too_many_in_flight",
-    "Too many requests of this API key are in progress; wait until one of them has ended."};
+    "Too many requests of this API key are in progress; wait until one of them has ended.",
+    kQuotaExceeded};
 constexpr Error kApiKeyBanned{"api_key_banned",
                               "The API key is temporarily banned for repeated requests after 429; "
-                              "wait the number of seconds in Retry-After."};
+                              "wait the number of seconds in Retry-After.",
+                              kAbnormalUsage};
 constexpr Error kServiceUnavailable{
     "service_unavailable",
     "The API key can't be checked right now; wait the number of seconds in Retry-After."};
@@ -45,13 +60,37 @@ constexpr Error kServiceUnavailable{
 /// derived from it.
 Error error_of_status(int status);
 
-/// An Error body (JSON): `{"code":…,"message":…,"status":…}`. Each combination of error and status
-/// is rendered once and kept for the life of the process; there are few. The texts of `error` must
-/// live as long. Not thread-safe.
-const std::string& error_body(const Error& error, int status);
+/// The formats of an error's body.
+enum class ErrorFormat : std::uint8_t {
+    kError,    ///< `{"code":…,"message":…,"status":…}`, and `policy` for a limit
+    kProblem,  ///< RFC 9457, with `code`, and `violated-policies` for a limit
+};
 
-/// The body for a request that a limit has refused, with the name of the limit as the member
-/// `policy`. It is rendered for each request.
-std::string error_body(const Error& error, int status, std::string_view policy);
+/// The format that a client prefers: kProblem if its `Accept` (RFC 9110 section 12.5.1) lists
+/// application/problem+json, with at least the weight of application/json. Ranges such as `*/*`
+/// stand for neither.
+ErrorFormat preferred_error_format(std::string_view accept);
+
+/// The value of `Content-Type` for a format.
+std::string_view media_type(ErrorFormat format);
+
+/// A limit that has refused a request. The texts live as long as the decision about the request.
+struct Limiter {
+    std::string_view table{};   ///< empty: none
+    std::string_view policy{};  ///< its name in `RateLimit-Policy`: `free-minute`
+
+    /// The value of `$tollgate_limited_by`: `api:free-minute`; empty for none. Throws
+    /// std::bad_alloc.
+    std::string text() const {
+        return table.empty() ? std::string() : std::string(table).append(":").append(policy);
+    }
+};
+
+/// The body for an error that no limit is named in. Each combination is rendered once and kept for
+/// the life of the process; there are few. The texts of `error` must live as long. Not thread-safe.
+const std::string& error_body(ErrorFormat format, const Error& error, int status);
+
+/// The body for a request that a limit has refused. It is rendered for each request.
+std::string error_body(ErrorFormat format, const Error& error, int status, const Limiter& limiter);
 
 }  // namespace tollgate

@@ -7,6 +7,7 @@
 #include "module/http/response/cached_copies.hpp"
 #include "module/nginx/response.hpp"
 #include "module/report/error_body.hpp"
+#include "module/text/ascii.hpp"
 
 namespace tollgate::http {
 
@@ -29,6 +30,17 @@ bool is_builtin_error_page(ngx_http_request_t* r) {
            r->headers_out.accept_ranges == nullptr;
 }
 
+/// The value of `Accept`, of all its fields. nginx finds it itself only with some modules.
+std::string accepted_types(ngx_http_request_t* r) {
+    std::string types;
+    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
+        if (equals_ignoring_case(view(field.key), "accept")) {
+            types.append(view(field.value)).append(",");
+        }
+    });
+    return types;
+}
+
 /// Replaces nginx's built-in error page: for each refusal of Tollgate, and with
 /// `tollgate_json_errors` for every error.
 void replace_error_page(ngx_http_request_t* r) {
@@ -41,13 +53,15 @@ void replace_error_page(ngx_http_request_t* r) {
     // The status differs from that of the refusal if nginx did not find the page of `error_page`.
     const bool is_own = refused && context->outcome().status == status;
     const Error error = is_own ? context->outcome().error : error_of_status(status);
-    const auto policy = is_own ? context->outcome().limiter().text() : std::string();
-    const std::string_view text = policy.empty()
-                                      ? std::string_view(error_body(error, status))
-                                      : view(copy(r->pool, error_body(error, status, policy)));
+    const Limiter limiter = is_own ? context->outcome().limiter() : Limiter{};
+    const ErrorFormat format = preferred_error_format(accepted_types(r));
+    const std::string_view text =
+        limiter.table.empty() ? std::string_view(error_body(format, error, status))
+                              : view(copy(r->pool, error_body(format, error, status, limiter)));
     auto* body = make_pooled<nginx::ReplacementBody>(r->pool, text);
     ngx_http_set_ctx(r, body, ngx_http_tollgate_filter_module);
-    nginx::describe_body(r, "application/json", body->size());
+    nginx::describe_body(r, media_type(format), body->size());
+    nginx::add_literal_field(r, "Vary", "Accept");
 }
 
 ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
