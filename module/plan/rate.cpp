@@ -1,6 +1,7 @@
 #include "module/plan/rate.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "module/plan/bucket.hpp"
 #include "module/text/parse_error.hpp"
@@ -12,6 +13,18 @@ namespace tollgate {
 namespace {
 
 constexpr std::string_view kBurst = "burst=";
+
+/// The unit of a rate that is meant by a period such as `min`, `seconds` or `2month`; empty: none.
+std::string_view short_unit(std::string_view period) {
+    period.remove_suffix(period.ends_with('s') ? 1 : 0);
+    if (period.ends_with("month")) {
+        return "month";
+    }
+    constexpr std::array<std::string_view, 6> kLongUnits{"sec",    "second", "min",
+                                                         "minute", "hour",   "day"};
+    const bool is_known = std::ranges::find(kLongUnits, period) != kLongUnits.end();
+    return is_known ? period.substr(0, 1) : std::string_view();
+}
 
 /// Makes a bucket of the last rate.
 void set_burst(std::vector<Rate>& rates, std::string_view word) {
@@ -44,8 +57,9 @@ Rate parse_rate(std::string_view text) {
     const auto requests = parse_whole_number(text.substr(0, per), 1, kMostRequests);
     const auto period = parse_period(text.substr(std::min(per + kPer.size(), text.size())));
     if (!requests || !period) {
-        throw ParseError("invalid rate \"" + std::string(text) + "\"" +
-                         (text.ends_with("month") ? ": use \"r/month\"" : ""));
+        const auto unit = short_unit(text.substr(std::min(per + kPer.size(), text.size())));
+        throw ParseError("invalid rate " + in_quotes(text) +
+                         (unit.empty() ? "" : ": use " + in_quotes("r/" + std::string(unit))));
     }
     return {*requests, *period};
 }

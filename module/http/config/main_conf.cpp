@@ -57,7 +57,9 @@ bool MainConf::resolve(ngx_conf_t* cf) {
             const auto found = std::ranges::find_if(
                 tables, [&](const auto& conf) { return conf->table.name == name; });
             if (found == tables.end()) {
-                log_conf_error(cf, set->position, "unknown tollgate_plans \"" + name + "\"");
+                log_conf_error(cf, set->position,
+                               "unknown tollgate_plans \"" + name + "\"" +
+                                   (name == "on" ? ": use its name" : ""));
                 return false;
             }
             if (set->redis != nullptr && set->redis != (*found)->redis) {

@@ -40,7 +40,8 @@ std::chrono::milliseconds parse_timeout(std::string_view text) {
     constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(1);
     const auto time = parse_duration(text);
     if (time <= time.zero() || time > kLongest) {
-        throw ParseError("invalid timeout " + in_quotes(text) + ": above 0, at most a minute");
+        throw ParseError("invalid timeout " + in_quotes(text) +
+                         ": above 0, at most a minute; without a unit it has seconds");
     }
     return time;
 }
