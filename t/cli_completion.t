@@ -18,10 +18,10 @@ my $tollgate = Command->new;
 sub read_file { open my $file, '<', $_[0] or die "$_[0]: $!\n"; local $/; return <$file> }
 
 # The path of each command with its options and positionals, from the help.
-my %options;
+my (%options, %help);
 sub learn {
     my (@path) = @_;
-    my $help = $tollgate->run(@path, '--help')->{out};
+    my $help = $help{"@path"} = $tollgate->run(@path, '--help')->{out};
     my ($subcommands) = $help =~ /^Subcommands:\n((?:  .*\n)+)/m;
     my ($positionals) = $help =~ /^Positionals:\n((?: .*\n)+)/m;
     my ($options) = $help =~ /^Options:\n((?: .*\n)+)/m;
@@ -32,6 +32,14 @@ sub learn {
 learn();
 my @leaves = grep { my $path = $_; !grep { /^\Q$path\E / || ($path eq '' && $_ ne '') } keys %options } sort keys %options;
 cmp_ok scalar(@leaves), '>=', 15, 'the help tells of commands';
+
+subtest 'the help' => sub {
+    for my $path (@leaves) {
+        like $help{$path}, qr/\n\n\S.*:\n(?:  .*\n)*  .*\btollgate \Q$path\E\b/, "an example of tollgate $path";
+        unlike $help{$path}, qr/^Exit status:/m, '… and what is about all commands is in the help of tollgate';
+    }
+    like $help{''}, qr/^Exit status: 0 success/m, '… once';
+};
 
 subtest 'the manual page' => sub {
     my $lint = `mandoc -Tlint $build/tollgate.1 2>&1`;
@@ -54,12 +62,12 @@ subtest 'the manual page' => sub {
     unlike $text, qr/\\/, 'no escape is left';
     my ($examples) = $text =~ /^EXAMPLES\n(.*?)^SEE ALSO/ms;
     my @examples = ($examples // '') =~ /^ {11}(tollgate .*)$/mg;
-    cmp_ok scalar(@examples), '>=', 8, 'examples';
+    cmp_ok scalar(@examples), '>=', @leaves, 'examples';
     for my $example (@examples) {
         my ($path) = grep { $example =~ /^tollgate \Q$_\E\b/ } @leaves;
         ok defined $path, $example or next;
         my %known = map { $_ => 1 } @{ $options{$path} }, @{ $options{''} };
-        is_deeply [grep { !$known{$_} } $example =~ /(?<= )(--\w+)/g], [], '… its options exist';
+        is_deeply [grep { !$known{$_} } $example =~ /(?<= )(--[\w-]+)/g], [], '… its options exist';
     }
     local $ENV{SOURCE_DATE_EPOCH} = 86400;
     like $tollgate->run('man')->{out}, qr/^\.TH TOLLGATE 1 1970-01-02 /, 'builds can be repeated';
@@ -103,6 +111,7 @@ my $redis = RedisServer->start;
 $redis->cmd('HSET', 't:plans', 'api', '{"plans":{"free":{"rates":["1r/s"]},"pro":{"unlimited":true}}}');
 my $with_redis = Command->new(redis => $redis->address, prefix => 't:');
 $with_redis->run(qw(key issue --plan free --id), $_) for qw(acme acme.2 other);
+$with_redis->run(qw(group set --plan free), $_) for qw(gadgets widgets);
 $redis->cmd('ZADD', 't:ids', 1, '$(touch canary)', 2, "acme;x", 3, 'acme y');
 sub with_redis {
     my ($offered) = @_;
@@ -115,6 +124,8 @@ subtest 'what Redis has' => sub {
     my $offers_of_redis = sub { my @words = @_; return sub { join ' ', @{ with_redis(sub { offers(@words) }) } } };
     becomes($offers_of_redis->(@$_), 'free pro', "@$_") for ['key', 'issue', '--plan', ''], ['key', 'list', '--plan', '='];
     becomes($offers_of_redis->(@$_), 'acme acme.2 other', "@$_") for ['key', 'show', ''], ['usage', ''], ['audit', ''], ['ban', 'lift', ''];
+    becomes($offers_of_redis->(@$_), 'gadgets widgets', "@$_") for ['group', 'show', ''], [qw(key set acme --group), ''];
+    becomes($offers_of_redis->(qw(group usage w)), 'widgets', 'a group by its beginning');
     becomes($offers_of_redis->(qw(key revoke --yes ac)), 'acme acme.2', 'by their beginning');
     is_deeply with_redis(sub { offers(qw(key show $)) }), [], 'no name that a shell interprets';
     is_deeply with_redis(sub { offers(qw(key list), '') }), with_redis(sub { offers(qw(key list -)) }), '… and options where there is no id';

@@ -26,6 +26,7 @@ sub says {
 subtest 'words' => sub {
     says(2, qr/unknown command "lst" \(did you mean "list"\?\): see tollgate key --help/, qw(key lst));
     says(2, qr/unknown command "rotat" \(did you mean "rotate"\?\)/, qw(key rotat x));
+    says(2, qr/unknown command "isue" \(did you mean "issue"\?\): see tollgate key --help/, qw(key isue --plan free));
     says(2, qr/unknown command "usge" \(did you mean "usage"\?\): see tollgate --help/, qw(usge x));
     says(2, qr/unknown command "nothing": see/, 'nothing');
     says(2, qr/unknown option "--nam" \(did you mean "--name"\?\): see tollgate key issue --help/, qw(key issue --plan p --nam x));

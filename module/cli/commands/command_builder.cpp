@@ -14,7 +14,7 @@
 namespace tollgate::cli {
 
 void add_note(CLI::App& command, std::string_view note) {
-    command.footer(wrap_text(note, kHelpWidth) + "\n" + command.get_footer());
+    command.footer(wrap_text(note, kHelpWidth));
 }
 
 CLI::Option* add_optional(CLI::App& app, const std::string& name, std::optional<std::string>& value,
@@ -116,6 +116,8 @@ CLI::Option* add_field_option(CLI::App& command, const redis::RecordField& field
                   name, [&values](const std::string& text) { values = {text}; }, description);
     if (field.name == redis::record_field::kPlan) {
         option->type_name("PLAN");
+    } else if (field.name == redis::record_field::kGroup) {
+        option->type_name("GROUP");
     }
     return option;
 }

@@ -16,12 +16,10 @@ namespace tollgate::cli {
 
 // Defines parts of the command line: see define_commands.
 
-/// The length of the lines of a help.
-constexpr std::size_t kHelpWidth = 100;
 /// The Redis of commands for which none is configured.
 constexpr const char* kDefaultRedis = "redis://127.0.0.1:6379/0";
 
-/// Prints `note` in the help of the command, before the notes about all commands.
+/// Prints `note` in the help and in the manual page, after the options of the command.
 void add_note(CLI::App& command, std::string_view note);
 
 /// Defines an option without a default. An empty text is a value.

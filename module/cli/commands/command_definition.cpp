@@ -4,7 +4,6 @@
 #include "module/cli/commands/command_definitions.hpp"
 #include "module/cli/commands/command_tree.hpp"
 #include "module/cli/commands/commands.hpp"
-#include "module/cli/terminal/text_layout.hpp"
 
 namespace tollgate::cli {
 
@@ -27,15 +26,6 @@ constexpr std::array kNotes{
          "wants no more notices. Run an interrupted command again to complete it."},
 };
 
-/// All notes as the help prints them after the options.
-std::string notes_text() {
-    std::string text;
-    for (const auto& note : kNotes) {
-        text += wrap_text(std::string(note.title) + ": " + std::string(note.text), kHelpWidth);
-    }
-    return text;
-}
-
 void add_shell_commands(CLI::App& app, CommandLine& line) {
     add_command(app, "completion", "Print the completion script for a shell", line,
                 [&] { require_print(completion(app, line.shell)); })
@@ -43,10 +33,13 @@ void add_shell_commands(CLI::App& app, CommandLine& line) {
         ->required()
         ->check(CLI::IsMember({"bash", "zsh"}));
     CLI::App& complete = add_redis_command(
-        app, "complete", "Print the plans or the ids that begin with WORD, one on a line", line,
+        app, "complete",
+        "Print the plans, the groups or the ids that begin with WORD, one on a line", line,
         list_words);
     complete.group("");
-    complete.add_option("KIND", line.listed)->required()->check(CLI::IsMember({"plans", "ids"}));
+    complete.add_option("KIND", line.listed)
+        ->required()
+        ->check(CLI::IsMember({"plans", "groups", "ids"}));
     complete.add_option("WORD", line.word)->required();
     add_command(app, "man", "Print the manual page; view it with man -l -", line,
                 [&] { require_print(man_page(app)); });
@@ -67,7 +60,6 @@ void add_global_options(CLI::App& app, CommandLine& line) {
         ->envname("TOLLGATE_PREFIX");
     app.add_flag("--json", line.json, "Print one JSON document");
     app.set_version_flag("--version", TOLLGATE_VERSION);
-    app.footer(notes_text());
     app.require_subcommand(1);
 }
 

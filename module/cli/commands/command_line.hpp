@@ -80,7 +80,11 @@ struct CommandLine {
     Format format() const { return json ? Format::kJson : Format::kText; }
 };
 
-/// A paragraph about all commands. The help and the manual page print it after the options.
+/// The length of the lines of a help.
+constexpr std::size_t kHelpWidth = 100;
+
+/// A paragraph about all commands. The help of `tollgate` and the manual page print it after the
+/// options.
 struct Note {
     std::string_view title;
     std::string_view text;

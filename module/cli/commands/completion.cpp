@@ -83,7 +83,7 @@ bool is_file(const CLI::Option& option) {
 /// What `tollgate complete` lists the values of; empty: it lists none.
 std::string listed_of(const CLI::Option& option) {
     const auto value = value_of(option);
-    return value == "PLAN" ? "plans" : value == "ID" ? "ids" : "";
+    return value == "PLAN" ? "plans" : value == "GROUP" ? "groups" : value == "ID" ? "ids" : "";
 }
 
 std::string assignment(const std::string& name, const std::string& value) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "module/cli/commands/command_line.hpp"
+#include "module/cli/commands/examples.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/redis/protocol/value.hpp"
 #include "module/text/rfc3339.hpp"
@@ -15,31 +16,6 @@
 namespace tollgate::cli {
 
 namespace {
-
-struct Example {
-    std::string_view purpose;
-    std::string_view command;
-};
-
-constexpr std::array kExamples{
-    Example{"Issue a key for a customer, and show it once:",
-            "tollgate key issue --plan free --id acme --name 'ACME Ltd'"},
-    Example{
-        "Issue a key with limits of its own, which expires at the end of a contract:",
-        "tollgate key issue --plan enterprise --limits '5000r/m 1000000r/d' --expires 2027-12-31"},
-    Example{"Move a customer to another plan:", "tollgate key set acme --plan pro"},
-    Example{"Replace a key. The old one works for another day:",
-            "tollgate key rotate acme --overlap 24h"},
-    Example{"Find out whose key a file has:", "tollgate key find < token"},
-    Example{"Show what is left of the quotas of a customer, and what was used each day:",
-            "tollgate usage acme\ntollgate usage acme --history"},
-    Example{"Lift the ban of a customer:", "tollgate ban lift acme"},
-    Example{"Copy all keys to another Redis:",
-            "tollgate export keys > keys.jsonl\n"
-            "tollgate import keys.jsonl --redis redis://other:6379"},
-    Example{"Show whom the plans of a new configuration would have refused yesterday:",
-            "tollgate simulate --plans nginx.conf access.json.1"},
-};
 
 /// Escapes a text for roff.
 std::string escaped(std::string_view text) {
@@ -158,9 +134,7 @@ std::string man_page(const CLI::App& app) {
     page += ".SH COMMANDS\n";
     for_each_leaf(app, [&](const CLI::App& command) {
         page += ".SS " + synopsis(command) + "\n" + paragraph(command.get_description() + ".");
-        // The notes about all commands follow the command's own one.
-        auto note = command.get_footer();
-        note.resize(note.size() - app.get_footer().size());
+        const auto note = command.get_footer();
         page += note.empty() ? "" : ".PP\n" + paragraph(note);
         write_options(command, false, page);
     });
@@ -168,7 +142,7 @@ std::string man_page(const CLI::App& app) {
         page += ".SH " + upper(std::string(note.title)) + "\n" + paragraph(note.text);
     }
     std::string before = ".SH EXAMPLES\n";
-    for (const auto& [purpose, command] : kExamples) {
+    for (const auto& [purpose, command] : examples()) {
         page +=
             before + paragraph(purpose) + ".PP\n.RS 4\n.nf\n" + escaped(command) + "\n.fi\n.RE\n";
         before = ".PP\n";

@@ -12,6 +12,7 @@
 
 #include "module/cli/commands/command_line.hpp"
 #include "module/cli/commands/command_tree.hpp"
+#include "module/cli/commands/examples.hpp"
 #include "module/cli/failure.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/printable.hpp"
@@ -49,24 +50,36 @@ std::string unknown_option(const CLI::App* command, std::string_view word) {
     return unknown("option", word, names);
 }
 
-/// The message for a command line that the parser rejects: which word is unknown, and which names
-/// are similar. Other arguments are not repeated, because one of them may be a key.
-std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
-    const CLI::App* command = &app;  // the last one that the parser has recognized
+/// The last command that the parser has recognized.
+const CLI::App* parsed_command(const CLI::App& app) {
+    const CLI::App* command = &app;
     while (!command->get_subcommands().empty()) {
         command = command->get_subcommands().front();
     }
+    return command;
+}
+
+/// The message for a command line that the parser rejects: which word is unknown, and which names
+/// are similar. Other arguments are not repeated, because one of them may be a key.
+std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
+    const CLI::App* command = parsed_command(app);
     const auto names = command_names(*command);
     const std::string see = ": see " + path_of(*command) + " --help";
     const auto words = app.remaining(true);
-    const auto option = std::ranges::find_if(
-        words, [](const std::string& word) { return word.size() > 1 && word.front() == '-'; });
+    const auto is_option = [](const std::string& word) {
+        return word.size() > 1 && word.front() == '-';
+    };
+    const auto option = std::ranges::find_if(words, is_option);
+    const auto argument = std::ranges::find_if_not(words, is_option);
+    // What follows an unknown command may be options of the one that was meant.
+    if (argument != words.end() && !names.empty() && argument < option) {
+        return unknown("command", *argument, names) + see;
+    }
     if (option != words.end()) {
         return unknown_option(command, *option) + see;
     }
     if (!words.empty()) {
-        return (names.empty() ? "too many arguments" : unknown("command", words.front(), names)) +
-               see;
+        return "too many arguments" + see;
     }
     if (!names.empty()) {
         return "no command given: use one of " + CLI::detail::join(names, ", ") + see;
@@ -85,7 +98,8 @@ int run_command_line(int argc, char** argv) {
         if (error.get_exit_code() == 0) {
             std::ostringstream text;
             const int status = app.exit(error, text, text);
-            require_print(text.str());
+            const bool is_help = dynamic_cast<const CLI::CallForHelp*>(&error) != nullptr;
+            require_print(text.str() + (is_help ? help_end(*parsed_command(app)) : ""));
             return status;
         }
         throw Failure(ExitStatus::kUsage, explain_mistake(app, error));

@@ -280,12 +280,27 @@ void reindex_keys(RedisSession& session, const CommandLine& line) {
                             "the groups of ids: " + std::to_string(corrected) + " corrected\n");
 }
 
+namespace {
+
+/// What Redis has of the kind that is to be completed. A shell waits for it, so there is a limit.
+std::vector<std::string> listed_words(RedisSession& session, const CommandLine& line) {
+    constexpr const char* kMost = "10000";
+    if (line.listed == "plans") {
+        return management::plan_names(read_tables(session));
+    }
+    if (line.listed == "groups") {
+        return session
+            .run(
+                {"ZRANGEBYLEX", session.keys().groups(), "[" + line.word, "+", "LIMIT", "0", kMost})
+            .texts();
+    }
+    return session.run({"ZRANGE", session.keys().ids(), "-" + std::string(kMost), "-1"}).texts();
+}
+
+}  // namespace
+
 void list_words(RedisSession& session, const CommandLine& line) {
-    // A shell waits for them.
-    constexpr const char* kFirst = "-10000";
-    const auto names = line.listed == "plans"
-                           ? management::plan_names(read_tables(session))
-                           : session.run({"ZRANGE", session.keys().ids(), kFirst, "-1"}).texts();
+    const auto names = listed_words(session, line);
     std::string lines;
     for (const auto& name : names) {
         // A shell may interpret other characters.
