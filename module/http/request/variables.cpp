@@ -28,7 +28,7 @@ Value of_binding(const Outcome& outcome, Read read) {
     return window == nullptr ? Value() : Value(std::to_string(read(*window)));
 }
 
-constexpr std::string_view kPrefix = "tollgate_";
+constexpr std::string_view kVariablePrefix = "tollgate_";
 constexpr std::string_view kMetaPrefix = "tollgate_meta_";
 
 /// A variable's name, and its value for a request; empty if it has none.
@@ -174,7 +174,7 @@ ngx_int_t add_variables(ngx_conf_t* cf) noexcept {
             return NGX_ERROR;
         }
     }
-    return add(kPrefix, NGX_HTTP_VAR_PREFIX) == nullptr ? NGX_ERROR : NGX_OK;
+    return add(kVariablePrefix, NGX_HTTP_VAR_PREFIX) == nullptr ? NGX_ERROR : NGX_OK;
 }
 
 bool check_variables(ngx_conf_t* cf) {
@@ -186,7 +186,7 @@ bool check_variables(ngx_conf_t* cf) {
                          core->variables.nelts);
     for (const ngx_http_variable_t& variable : used) {
         const auto name = view(variable.name);
-        if (name.starts_with(kPrefix) && !name.starts_with(kMetaPrefix) &&
+        if (name.starts_with(kVariablePrefix) && !name.starts_with(kMetaPrefix) &&
             !is_defined(keys, name)) {
             ngx_str_t unknown = variable.name;
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "unknown \"%V\" variable", &unknown);
