@@ -7,10 +7,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Instant kNow(100s);
+const Instant kTimeOfFields(100s);
 const std::vector<WindowState> kWindows{
-    {{60, 60s}, 12, kNow + 37s, false, "api", "free-minute"},
-    {{1000, 86400s}, 0, kNow + 3600s, true, "api", "free-day"},
+    {{60, 60s}, 12, kTimeOfFields + 37s, false, "api", "free-minute"},
+    {{1000, 86400s}, 0, kTimeOfFields + 3600s, true, "api", "free-day"},
 };
 
 TEST(RateLimitPolicy, NamesEveryWindow) {
@@ -31,8 +31,8 @@ TEST(RateLimitPolicy, HasTheLengthOfTheMonth) {
 
 TEST(RateLimitPolicy, HasTheUnitUnlessItIsRequests) {
     const std::vector<WindowState> windows{
-        {{60, 60s}, 12, kNow + 37s, false, "api", "free-minute", "requests"},
-        {{1000, 86400s}, 0, kNow + 3600s, true, "api", "files-day", "content-bytes"}};
+        {{60, 60s}, 12, kTimeOfFields + 37s, false, "api", "free-minute", "requests"},
+        {{1000, 86400s}, 0, kTimeOfFields + 3600s, true, "api", "files-day", "content-bytes"}};
     const std::vector<FlightState> flights{{"api", "free-in-flight", 20, 7}};
     EXPECT_EQ(rate_limit_policy_field(windows, flights),
               R"("free-minute";q=60;w=60, "files-day";q=1000;qu="content-bytes";w=86400, )"
@@ -40,21 +40,23 @@ TEST(RateLimitPolicy, HasTheUnitUnlessItIsRequests) {
 }
 
 TEST(RateLimit, HasThePlacesThatAreLeft) {
-    EXPECT_EQ(rate_limit_field({}, {{{"api", "free-in-flight", 20, 7}}}, kNow),
+    EXPECT_EQ(rate_limit_field({}, {{{"api", "free-in-flight", 20, 7}}}, kTimeOfFields),
               R"("free-in-flight";r=13)");
-    EXPECT_EQ(rate_limit_field({}, {{{"api", "free-in-flight", 20, 21}}}, kNow),
+    EXPECT_EQ(rate_limit_field({}, {{{"api", "free-in-flight", 20, 21}}}, kTimeOfFields),
               R"("free-in-flight";r=0)");
 }
 
 TEST(RateLimit, TellsWhatIsLeftAndHowLong) {
-    EXPECT_EQ(rate_limit_field(kWindows, {}, kNow),
+    EXPECT_EQ(rate_limit_field(kWindows, {}, kTimeOfFields),
               R"("free-minute";r=12;t=37, "free-day";r=0;t=3600)");
 }
 
 TEST(RateLimit, RoundsTheRestUpAndNeverBelowZero) {
-    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kNow + 1ms, false, "api", "p"}}}, {}, kNow),
+    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kTimeOfFields + 1ms, false, "api", "p"}}}, {},
+                               kTimeOfFields),
               R"("p";r=1;t=1)");
-    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kNow - 5s, false, "api", "p"}}}, {}, kNow),
+    EXPECT_EQ(rate_limit_field({{{{1, 1s}, 1, kTimeOfFields - 5s, false, "api", "p"}}}, {},
+                               kTimeOfFields),
               R"("p";r=1;t=0)");
 }
 
