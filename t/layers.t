@@ -71,7 +71,6 @@ my @mutual = (
     'module/http: config, http_block',
     'module/http: request, worker',
     'module/management/admin: admin_api, resources',
-    'module/management: database, durability',
     'module/management: history_reader, usage_history',
     'module/management: indexed_fields, key_filter',
     'module/management: key_usage, known_id',

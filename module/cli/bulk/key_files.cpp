@@ -17,6 +17,7 @@
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/terminal/result_format.hpp"
+#include "module/management/acknowledgement.hpp"
 #include "module/management/audit.hpp"
 #include "module/management/bulk_import.hpp"
 #include "module/management/key_json.hpp"

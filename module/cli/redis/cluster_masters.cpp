@@ -105,26 +105,17 @@ class ClusterMasters final : public Masters {
         });
     }
 
-    Presence presence_of(const SlotsByMaster& used) override {
-        constexpr std::chrono::seconds kAgreementTime{1};
-        constexpr std::chrono::milliseconds kPause{100};
-        const auto deadline = Clock::now() + kAgreementTime;
+    management::Electors electors() const override { return management::Electors::kMasters; }
+    std::optional<Presence> ask_presence(const SlotsByMaster& used, bool is_last) override {
         const auto slots = by_server(used);
-        while (true) {
-            std::size_t agreeing = 0;
-            std::size_t disagreeing = 0;
-            for (const auto& server : map_.masters()) {
-                if (const auto map = map_of(url_, server)) {
-                    ++(redis::is_master_of_all(*map, slots) ? agreeing : disagreeing);
-                }
+        std::size_t agreeing = 0;
+        std::size_t disagreeing = 0;
+        for (const auto& server : map_.masters()) {
+            if (const auto map = map_of(url_, server)) {
+                ++(redis::is_master_of_all(*map, slots) ? agreeing : disagreeing);
             }
-            const auto presence = redis::agree_on_slots(map_.masters().size(), agreeing,
-                                                        disagreeing, Clock::now() >= deadline);
-            if (presence) {
-                return *presence;
-            }
-            std::this_thread::sleep_for(kPause);
         }
+        return redis::agree_on_slots(map_.masters().size(), agreeing, disagreeing, is_last);
     }
 
     bool reconnect() override {

@@ -61,7 +61,10 @@ Connection connect_to_server(const RedisUrl& url) {
 class SingleServer final : public OneMaster {
   public:
     explicit SingleServer(const RedisUrl& url) : OneMaster(url, connect_to_server(url)) {}
-    Presence presence_of(const SlotsByMaster& /*used*/) override { return Presence::kPresent; }
+    management::Electors electors() const override { return management::Electors::kNone; }
+    std::optional<Presence> ask_presence(const SlotsByMaster& /*used*/, bool /*is_last*/) override {
+        return Presence::kPresent;
+    }
     bool reconnect() override { return replace(connect_to_server(url())); }
 };
 
@@ -207,28 +210,17 @@ class SentinelMaster final : public OneMaster {
   public:
     explicit SentinelMaster(const RedisUrl& url) : OneMaster(url, MasterSearch(url).run()) {}
 
-    /// Asks all Sentinels. While one of them promotes a replica, asks again for kSearchTime.
-    Presence presence_of(const SlotsByMaster& /*used*/) override {
-        constexpr std::chrono::milliseconds kPause{100};
-        const auto deadline = Clock::now() + kSearchTime;
-        named_.reset();
-        while (true) {
-            std::vector<redis::MasterState> answers;
-            for (const auto& sentinel : url().servers) {
-                if (auto answer = ask_sentinel(url(), sentinel)) {
-                    answers.push_back(std::move(*answer));
-                }
+    management::Electors electors() const override { return management::Electors::kSentinels; }
+    std::optional<Presence> ask_presence(const SlotsByMaster& /*used*/, bool /*is_last*/) override {
+        std::vector<redis::MasterState> answers;
+        for (const auto& sentinel : url().servers) {
+            if (auto answer = ask_sentinel(url(), sentinel)) {
+                answers.push_back(std::move(*answer));
             }
-            auto agreement = redis::agree_on_master(answers, url().servers.size(), address());
-            if (agreement.presence) {
-                named_ = std::move(agreement.other);
-                return *agreement.presence;
-            }
-            if (Clock::now() >= deadline) {
-                return Presence::kUnknown;
-            }
-            std::this_thread::sleep_for(kPause);
         }
+        auto agreement = redis::agree_on_master(answers, url().servers.size(), address());
+        named_ = std::move(agreement.other);
+        return agreement.presence;
     }
 
     bool reconnect() override {
