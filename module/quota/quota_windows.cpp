@@ -88,7 +88,7 @@ std::int64_t left_of_share(const QuotaState& state, const TableQuota& quota, std
     const Rate& rate = quota.rates[window];
     const WindowCount& counted = state.windows[window].counted;
     const std::int64_t share =
-        share_of(state, quota, rate.requests - spent(counted, rate.period, quota.sliding, now));
+        share_of(state, quota, units_left(counted, rate, quota.sliding, now));
     return share - (granted.count - counted.count);
 }
 

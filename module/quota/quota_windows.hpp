@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "module/plan/window_rest.hpp"
 #include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_state.hpp"
 
@@ -61,7 +62,7 @@ inline std::int64_t left(const QuotaState& state, const TableQuota& quota, std::
         return left_in_bucket(state, quota, window, now);
     }
     const WindowCount granted = granted_in(state, window);
-    const std::int64_t all = rate.requests - spent(granted, rate.period, quota.sliding, now);
+    const std::int64_t all = units_left(granted, rate, quota.sliding, now);
     return state.nodes <= 1 ? all
                             : std::min(all, left_of_share(state, quota, window, granted, now));
 }
