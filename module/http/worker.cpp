@@ -49,7 +49,7 @@ std::vector<ServedTable> served_tables(const MainConf& conf) {
 std::vector<engine::RedisName> redis_names(const MainConf& conf) {
     std::vector<engine::RedisName> names;
     for (const auto& redis : conf.redis) {
-        names.push_back({redis->settings.name_hash, redis->endpoint.name});
+        names.push_back({redis->settings.name_hash, redis->link.name});
     }
     return names;
 }
@@ -78,7 +78,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     for (const auto& redis : conf.redis) {
         const RedisCounts counts = [&] {
             const LockedNode node(zone_);
-            return registry.redis(redis->endpoint.name, place_.number());
+            return registry.redis(redis->link.name, place_.number());
         }();
         counts.workers.start_worker(process_.number(), process_.process());
         const auto make = [&]<typename Client>(std::type_identity<Client>) {

@@ -37,7 +37,7 @@ std::optional<redis::ServerAddress> owner_of(const redis::SlotMap& map, redis::S
 redis::SlotsByServer by_server(const SlotsByMaster& used) {
     redis::SlotsByServer slots;
     for (const auto& [master, of_master] : used) {
-        slots[master->endpoint().address].insert(of_master.begin(), of_master.end());
+        slots[master->server().address].insert(of_master.begin(), of_master.end());
     }
     return slots;
 }
@@ -137,7 +137,7 @@ class ClusterMasters final : public Masters {
     RedisConnection& connection(const Address& address) {
         auto& known = connections_[address];
         if (known == nullptr) {
-            known = std::make_unique<RedisConnection>(Endpoint{.address = address}, url_.login,
+            known = std::make_unique<RedisConnection>(NamedServer{.address = address}, url_.login,
                                                       url_.tls);
         }
         return *known;
@@ -174,7 +174,7 @@ class ClusterMasters final : public Masters {
 
     /// The way that MOVED or ASK names. Nothing if it is not usable: the map must be read again.
     std::optional<Route> redirected(const Route& asked, const std::string& error, bool asking) {
-        const auto to = redis::read_redirection(error, asked.master->endpoint().address.host);
+        const auto to = redis::read_redirection(error, asked.master->server().address.host);
         if (!to) {
             return std::nullopt;
         }

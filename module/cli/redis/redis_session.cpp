@@ -19,7 +19,7 @@ using management::Durability;
 using Clock = std::chrono::steady_clock;
 
 std::string address_of(const RedisConnection* master) {
-    return master->endpoint().text();
+    return master->server().text();
 }
 
 redis::Value send_over(const Route& route, const redis::Command& command) {

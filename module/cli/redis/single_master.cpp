@@ -36,10 +36,10 @@ class OneMaster : public Masters {
     OneMaster(RedisUrl url, Connection master) : url_(std::move(url)), master_(std::move(master)) {}
 
     const RedisUrl& url() const { return url_; }
-    const redis::ServerAddress& address() const { return master_->endpoint().address; }
+    const redis::ServerAddress& address() const { return master_->server().address; }
     /// Returns whether it is another server.
     bool replace(Connection master) {
-        const bool differs = !(master->endpoint().address == address());
+        const bool differs = !(master->server().address == address());
         master_ = std::move(master);
         return differs;
     }
@@ -51,8 +51,8 @@ class OneMaster : public Masters {
 
 Connection connect_to_server(const RedisUrl& url) {
     const auto address = url.servers.empty() ? redis::ServerAddress() : url.servers.front();
-    auto server = std::make_unique<RedisConnection>(Endpoint{.address = address, .path = url.path},
-                                                    url.login, url.tls);
+    auto server = std::make_unique<RedisConnection>(
+        NamedServer{.address = address, .path = url.path}, url.login, url.tls);
     server->select(url.database);
     return server;
 }
@@ -140,7 +140,7 @@ class MasterSearch {
         Connection master;
         redis::ReplyPtr role;
         try {
-            master = std::make_unique<RedisConnection>(Endpoint{.address = address}, url_.login,
+            master = std::make_unique<RedisConnection>(NamedServer{.address = address}, url_.login,
                                                        url_.tls);
             master->append(redis::Command{"ROLE"});
             role = master->receive();
@@ -235,7 +235,7 @@ class SentinelMaster final : public OneMaster {
     Connection connect_to_named() {
         try {
             auto server = std::make_unique<RedisConnection>(
-                Endpoint{.address = *std::exchange(named_, {})}, url().login, url().tls);
+                NamedServer{.address = *std::exchange(named_, {})}, url().login, url().tls);
             server->append(redis::Command{"ROLE"});
             if (redis::read_role(*server->receive()) == redis::Role::kMaster) {
                 server->select(url().database);

@@ -43,7 +43,7 @@ bool MainConf::resolve(ngx_conf_t* cf) {
             return false;
         }
         const auto found = std::ranges::find_if(redis, [&](const auto& conf) {
-            return table->redis_name.empty() || conf->endpoint.name == table->redis_name;
+            return table->redis_name.empty() || conf->link.name == table->redis_name;
         });
         if (found == redis.end()) {
             log_conf_error(cf, table->position,

@@ -13,13 +13,13 @@
 #include "module/http/nginx.hpp"
 #include "module/key/key_source.hpp"
 #include "module/plan/plan.hpp"
-#include "module/redis/io/endpoint.hpp"
+#include "module/redis/io/link_conf.hpp"
 
 namespace tollgate::http {
 
 /// A `tollgate_redis` block.
 struct RedisConf {
-    redis::Endpoint endpoint;
+    redis::LinkConf link;
     struct Sentinel {
         /// nullptr without `sentinel`, once the block is read
         std::unique_ptr<redis::SentinelGroup> group = std::make_unique<redis::SentinelGroup>();
