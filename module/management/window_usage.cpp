@@ -83,6 +83,14 @@ TableLimits limits_in(const PlanTable& table, const KeyRecord& record) {
     return found;
 }
 
+CountingTables known_tables(const std::vector<PlanTable>& tables) {
+    CountingTables counting;
+    for (const auto& table : tables) {
+        counting.known.push_back(&table);
+    }
+    return counting;
+}
+
 void add_windows(std::vector<WindowUsage>& windows, const TableLimits& of, const redis::Value& hash,
                  Instant now) {
     const auto buckets = read_buckets(hash);
