@@ -107,8 +107,12 @@ struct MainConf {
     MainConf(const MainConf&) = delete;
     MainConf& operator=(const MainConf&) = delete;
 
+    /// The configuration that an HttpBlock has; defined beside it.
     static MainConf& of(ngx_conf_t* cf);
     static const MainConf& of(ngx_http_request_t* r);
+
+    /// The sources where no `tollgate_key_from` is set: `bearer`. Made by the first call.
+    const KeySourcesConf* default_key_sources();
 
     /// Resolves the names of plan tables and Redis blocks, which may be defined in any order.
     /// Returns false after logging what is missing.
