@@ -65,11 +65,7 @@ my @mutual = (
     'module/engine: identity, quota',
     'module/http/redis: cluster_client, cluster_server',
     'module/http/request: key_fields, request_context',
-    'module/plan: bucket, rate',
-    'module/quota: lease, local_decision',
-    'module/quota: lease, quota_windows',
     'module/quota: lost_calls, quota_state',
-    'module/quota: node_bucket, quota_windows',
     'module/report: hour, status',
 );
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "module/plan/bucket.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
 #include "module/text/words.hpp"

@@ -4,9 +4,20 @@
 #include <cmath>
 
 #include "module/plan/window_rest.hpp"
-#include "module/quota/quota_windows.hpp"
 
 namespace tollgate {
+
+double share_part(const QuotaState& state, const TableQuota& quota) {
+    if (state.nodes <= 1) {
+        return 1;
+    }
+    const std::int64_t counted = state.windows[quota.rates.size() - 1].counted.count;
+    const std::int64_t own = std::clamp<std::int64_t>(state.own, 0, counted);
+    // The larger of own/counted and 1/nodes, without an overflow: both may be as large as a limit.
+    const double by_own =
+        counted == 0 ? 0 : static_cast<double>(own) / static_cast<double>(counted);
+    return std::max(by_own, 1 / static_cast<double>(state.nodes));
+}
 
 namespace {
 
