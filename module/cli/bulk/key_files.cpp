@@ -16,6 +16,7 @@
 #include "module/cli/keys/audit_log.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
+#include "module/cli/terminal/json_value.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/management/acknowledgement.hpp"
 #include "module/management/audit.hpp"
