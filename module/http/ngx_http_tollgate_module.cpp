@@ -96,7 +96,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         }
         HttpBlock& block = HttpBlock::of(cf);
         MainConf& conf = block.conf;
-        if (!conf.resolve(cf)) {
+        if (!find_resolvers(cf, conf) || !conf.resolve(cf)) {
             return NGX_ERROR;
         }
         if (conf.tables.empty()) {
@@ -128,6 +128,33 @@ ngx_http_module_t module_context = {
     create_location_conf,  // create location configuration
     merge_location_conf,   // merge location configuration
 };
+
+bool serves_requests() {
+    return ngx_process == NGX_PROCESS_WORKER || ngx_process == NGX_PROCESS_SINGLE;
+}
+
+/// The init_process: makes the Worker, and keeps keys out of the worker's logs.
+ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {
+    HttpBlock* block = HttpBlock::of(cycle);
+    if (block == nullptr || block->conf.tables.empty() || !serves_requests()) {
+        return NGX_OK;
+    }
+    return guarded(cycle->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
+        redact_error_logs(cycle);
+        block->worker = std::make_unique<Worker>(block->conf, *block->memory,
+                                                 block->tls_sessions.get(), cycle->log);
+        return NGX_OK;
+    });
+}
+
+/// The exit_process: destroys the Worker. nginx logs an alert for a socket that is still open.
+void stop_worker(ngx_cycle_t* cycle) noexcept {
+    HttpBlock* block = HttpBlock::of(cycle);
+    if (block != nullptr) {
+        block->worker.reset();
+        release_error_logs(cycle);
+    }
+}
 
 }  // namespace
 

@@ -58,7 +58,7 @@ Status node_status(const MainConf& conf, SharedMemory& memory) {
                   .redis = {}};
     memory.statistics().copy_to(status);
     for (const auto& redis : conf.redis) {
-        auto found = std::ranges::find(status.redis, redis->endpoint.name, &Status::Redis::name);
+        auto found = std::ranges::find(status.redis, redis->link.name, &Status::Redis::name);
         if (found == status.redis.end()) {
             // The zone has no room for its counts.
             found =

@@ -6,7 +6,6 @@
 
 #include "module/http/redis/cluster_client.hpp"
 #include "module/http/redis/master_client.hpp"
-#include "module/http/request/log_redaction.hpp"
 #include "module/http/shared_memory.hpp"
 
 namespace tollgate::http {
@@ -49,13 +48,9 @@ std::vector<ServedTable> served_tables(const MainConf& conf) {
 std::vector<engine::RedisName> redis_names(const MainConf& conf) {
     std::vector<engine::RedisName> names;
     for (const auto& redis : conf.redis) {
-        names.push_back({redis->settings.name_hash, redis->endpoint.name});
+        names.push_back({redis->settings.name_hash, redis->link.name});
     }
     return names;
-}
-
-bool serves_requests() {
-    return ngx_process == NGX_PROCESS_WORKER || ngx_process == NGX_PROCESS_SINGLE;
 }
 
 }  // namespace
@@ -78,7 +73,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
     for (const auto& redis : conf.redis) {
         const RedisCounts counts = [&] {
             const LockedNode node(zone_);
-            return registry.redis(redis->endpoint.name, place_.number());
+            return registry.redis(redis->link.name, place_.number());
         }();
         counts.workers.start_worker(process_.number(), process_.process());
         const auto make = [&]<typename Client>(std::type_identity<Client>) {
@@ -119,27 +114,6 @@ void Worker::shut_down() noexcept {
         client->poll();
     }
     admin_tasks_.shut_down();
-}
-
-ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {
-    HttpBlock* block = HttpBlock::of(cycle);
-    if (block == nullptr || block->conf.tables.empty() || !serves_requests()) {
-        return NGX_OK;
-    }
-    return guarded(cycle->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
-        redact_error_logs(cycle);
-        block->worker = std::make_unique<Worker>(block->conf, *block->memory,
-                                                 block->tls_sessions.get(), cycle->log);
-        return NGX_OK;
-    });
-}
-
-void stop_worker(ngx_cycle_t* cycle) noexcept {
-    HttpBlock* block = HttpBlock::of(cycle);
-    if (block != nullptr) {
-        block->worker.reset();
-        release_error_logs(cycle);
-    }
 }
 
 }  // namespace tollgate::http

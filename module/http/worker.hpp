@@ -56,11 +56,4 @@ class Worker {
     ShutdownNotice shutdown_;
 };
 
-/// A module's init_process: makes the Worker, and keeps keys out of the worker's logs.
-ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept;
-
-/// A module's exit_process: destroys the Worker. nginx logs an alert for a socket that is still
-/// open.
-void stop_worker(ngx_cycle_t* cycle) noexcept;
-
 }  // namespace tollgate::http

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "module/text/json_reader.hpp"
 #include "module/text/json_writer.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
@@ -16,10 +16,8 @@ namespace {
 
 constexpr std::int64_t kLargestWhole = (std::int64_t{1} << 53U) - 1;
 
-/// Receives the parts of a JSON text. It makes no value of nlohmann_json, whose destructor
-/// allocates memory. Keeps the values of one object, or one value outside of an object, under an
-/// empty name.
-class MetaReader : public nlohmann::json_sax<nlohmann::json> {
+/// Keeps the values of one JSON object, or one value outside of an object, under an empty name.
+class MetaReader final : public JsonReceiver {
   public:
     Meta take() { return std::move(meta_); }
     bool is_object() const { return is_object_; }
@@ -27,31 +25,23 @@ class MetaReader : public nlohmann::json_sax<nlohmann::json> {
 
     bool null() override { return refuse_value(); }
     bool boolean(bool value) override { return add(value); }
-    bool number_integer(number_integer_t value) override { return add_whole(value); }
-    bool number_unsigned(number_unsigned_t value) override {
-        return std::cmp_less_equal(value, kLargestWhole)
-                   ? add_whole(static_cast<std::int64_t>(value))
-                   : refuse_value();
+    bool integer(std::int64_t value) override {
+        return value >= -kLargestWhole && value <= kLargestWhole ? add(value) : refuse_value();
     }
-    bool number_float(number_float_t value, const string_t& text) override {
+    bool large_integer(std::uint64_t /*value*/) override { return refuse_value(); }
+    bool number(double value, const std::string& text) override {
         return is_integer(text) ? refuse_value() : add(value);
     }
-    bool string(string_t& value) override { return add(std::move(value)); }
-    bool binary(binary_t& /*value*/) override { return refuse_value(); }
-    bool start_object(std::size_t /*size*/) override {
-        return std::exchange(is_object_, true) ? refuse_value() : true;
-    }
-    bool key(string_t& name) override {
+    bool string(std::string& value) override { return add(std::move(value)); }
+    bool start_object() override { return std::exchange(is_object_, true) ? refuse_value() : true; }
+    bool key(std::string& name) override {
         name_ = std::move(name);
         return true;
     }
     bool end_object() override { return true; }
-    bool start_array(std::size_t /*size*/) override { return refuse_value(); }
+    bool start_array() override { return refuse_value(); }
     bool end_array() override { return true; }
-    bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
-                     const nlohmann::json::exception& /*error*/) override {
-        return refuse("invalid JSON");
-    }
+    bool invalid(std::size_t /*byte*/) override { return refuse("invalid JSON"); }
 
   private:
     bool refuse(std::string mistake) {
@@ -64,9 +54,6 @@ class MetaReader : public nlohmann::json_sax<nlohmann::json> {
                                        "agree on"
                                  : "not an object");
     }
-    bool add_whole(std::int64_t value) {
-        return value >= -kLargestWhole && value <= kLargestWhole ? add(value) : refuse_value();
-    }
     bool add(MetaValue value) {
         return meta_.emplace(name_, std::move(value)).second ||
                refuse("the name " + in_quotes(name_) + " is repeated");
@@ -78,17 +65,15 @@ class MetaReader : public nlohmann::json_sax<nlohmann::json> {
     bool is_object_ = false;
 };
 
-MetaReader read_json(std::string_view json) {
+void read_meta(std::string_view json, MetaReader& reader) {
     // A character of the canonical form has at most six in another form.
     constexpr std::size_t kLongest = 6 * kLongestMeta;
     if (json.size() > kLongest) {
         throw ParseError("more than " + std::to_string(kLongest) + " bytes of JSON");
     }
-    MetaReader reader;
-    if (!nlohmann::json::sax_parse(json, &reader)) {
+    if (!read_json(json, reader)) {
         throw ParseError(reader.mistake());
     }
-    return reader;
 }
 
 bool is_valid_value(const MetaValue& value) {
@@ -115,7 +100,8 @@ bool is_valid_meta_name(std::string_view name) {
 }
 
 Meta parse_meta(std::string_view json) {
-    MetaReader reader = read_json(json);
+    MetaReader reader;
+    read_meta(json, reader);
     if (!reader.is_object()) {
         throw ParseError("not an object");
     }
@@ -126,7 +112,8 @@ Meta parse_meta(std::string_view json) {
 
 std::optional<MetaValue> parse_meta_value(std::string_view json) {
     try {
-        MetaReader reader = read_json(json);
+        MetaReader reader;
+        read_meta(json, reader);
         Meta values = reader.take();
         if (!reader.is_object() && is_valid_value(values.begin()->second)) {
             return std::move(values.begin()->second);

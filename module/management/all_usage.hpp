@@ -9,6 +9,7 @@
 #include "module/management/counted_ids.hpp"
 #include "module/management/database.hpp"
 #include "module/management/usage_history.hpp"
+#include "module/management/window_usage.hpp"
 
 namespace tollgate::management {
 

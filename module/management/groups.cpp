@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "module/management/acknowledgement.hpp"
 #include "module/management/key_transactions.hpp"
 #include "module/plan/value_digest.hpp"
 

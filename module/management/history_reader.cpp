@@ -304,4 +304,13 @@ Task<void> HistoryReader::read_many(std::vector<Reading> readings,
     }
 }
 
+Task<UsageHistory> read_history(Database& database, const redis::Keys& keys, std::string id,
+                                CountingTables tables) {
+    std::vector<std::string> ids;
+    ids.push_back(std::move(id));
+    HistoryReader reader(database, keys, tables);
+    auto histories = co_await reader.read(std::move(ids));
+    co_return std::move(histories.front());
+}
+
 }  // namespace tollgate::management

@@ -55,4 +55,10 @@ class HistoryReader {
     std::vector<CountedTable> with_history_;  ///< the ones of `tables_` that keep a history
 };
 
+/// Reads the history of an id. It has no days if no table keeps a history of the id, and if the id
+/// does not exist; that of a revoked id remains. Tables that are not in `tables` may lack their
+/// last day. The tables must outlive the task. Throws OperationError.
+Task<UsageHistory> read_history(Database& database, const redis::Keys& keys, std::string id,
+                                CountingTables tables);
+
 }  // namespace tollgate::management

@@ -66,6 +66,14 @@ void sort_each_once(std::vector<std::string>& entries) {
     entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
 }
 
+/// Whether a record has the value that the filter wants of a field, if it wants one. The name is
+/// not looked at.
+bool matches_field(const KeyFilter& filter, const IndexedField& field, const KeyRecord& record) {
+    const auto& wanted = filter.*field.wanted;
+    return !wanted || &field == &field_of_names() ||
+           has_value(field, record, value_in_index(*wanted));
+}
+
 }  // namespace
 
 std::span<const IndexedField> indexed_fields() {
@@ -79,6 +87,18 @@ const IndexedField& field_of_names() {
 bool has_value(const IndexedField& field, const KeyRecord& record, std::string_view value) {
     const auto values = field.values(record);
     return std::ranges::find(values, value) != values.end();
+}
+
+bool matches(const KeyFilter& filter, const KeysOfId& keys, std::chrono::sys_seconds now) {
+    static const KeyRecord kNone;
+    const KeyRecord& record = keys.keys.empty() ? kNone : keys.keys.front().record;
+    return (!filter.plan || record.plan == *filter.plan) &&
+           (!filter.state || state_of(keys, now) == *filter.state) &&
+           (!filter.expires_before ||
+            (record.expires && *record.expires < *filter.expires_before)) &&
+           std::ranges::all_of(indexed_fields(), [&](const IndexedField& field) {
+               return matches_field(filter, field, record);
+           });
 }
 
 std::string value_in_index(std::string_view value) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -37,6 +38,10 @@ const IndexedField& field_of_names();
 
 /// Whether a record has this value of a field, in the index's form.
 bool has_value(const IndexedField& field, const KeyRecord& record, std::string_view value);
+
+/// Whether the current key of an id is one that a list shows, whatever its name is: see
+/// find_keys().
+bool matches(const KeyFilter& filter, const KeysOfId& keys, std::chrono::sys_seconds now);
 
 /// What the index has of a value: a part of its SHA-256 if it is long.
 std::string value_in_index(std::string_view value);

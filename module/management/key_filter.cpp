@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "module/key/key_record.hpp"
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
-#include "module/management/indexed_fields.hpp"
 #include "module/management/key_changes.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/text/case_folding.hpp"
@@ -18,14 +16,6 @@ namespace tollgate::management {
 namespace {
 
 constexpr std::string_view kPatternCharacters = "*?[\\";
-
-/// Whether a record has the value that the filter wants of a field, if it wants one. The name is
-/// not looked at.
-bool matches_field(const KeyFilter& filter, const IndexedField& field, const KeyRecord& record) {
-    const auto& wanted = filter.*field.wanted;
-    return !wanted || &field == &field_of_names() ||
-           has_value(field, record, value_in_index(*wanted));
-}
 
 }  // namespace
 
@@ -38,16 +28,6 @@ NamePattern::NamePattern(std::string_view text) {
 
 bool NamePattern::matches(const std::string& name) const {
     return pattern_.empty() || fnmatch(pattern_.c_str(), name.c_str(), 0) == 0;
-}
-
-bool KeyFilter::matches(const KeysOfId& keys, std::chrono::sys_seconds now) const {
-    static const KeyRecord kNone;
-    const KeyRecord& record = keys.keys.empty() ? kNone : keys.keys.front().record;
-    return (!plan || record.plan == *plan) && (!state || state_of(keys, now) == *state) &&
-           (!expires_before || (record.expires && *record.expires < *expires_before)) &&
-           std::ranges::all_of(indexed_fields(), [&](const IndexedField& field) {
-               return matches_field(*this, field, record);
-           });
 }
 
 void validate(const KeyFilter& filter) {

@@ -40,8 +40,6 @@ struct KeyFilter {
 
     bool is_empty() const { return *this == KeyFilter{}; }
     bool operator==(const KeyFilter&) const = default;
-    /// Whether the current key of the id matches, whatever its name is: see find_keys().
-    bool matches(const KeysOfId& keys, std::chrono::sys_seconds now) const;
 };
 
 /// Throws OperationError with Reason::kInvalid if a value is not valid. The message begins with its

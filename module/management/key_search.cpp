@@ -71,7 +71,7 @@ Task<FoundKeys> find_by_creation(Database& database, const redis::Keys& keys, Ke
         has_more = page.has_more;
         bounds.note_examined(page.ids.size());
         for (std::size_t i = 0; i < page.ids.size() && found.ids.size() < query.limit; ++i) {
-            if (query.filter.matches(page.ids[i], query.now)) {
+            if (matches(query.filter, page.ids[i], query.now)) {
                 found.ids.push_back(std::move(page.ids[i]));
             }
             last = page.places[i];
@@ -92,7 +92,7 @@ Task<std::size_t> add_matches(KeyIndex& index, const KeyQuery& query,
     std::size_t examined = 0;
     for (; examined < names.size() && found.ids.size() < query.limit; ++examined) {
         KeysOfId& one = keys[examined];
-        if (!one.keys.empty() && query.filter.matches(one, query.now)) {
+        if (!one.keys.empty() && matches(query.filter, one, query.now)) {
             found.ids.push_back(std::move(one));
         }
     }

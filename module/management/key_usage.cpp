@@ -51,14 +51,6 @@ std::map<std::string, std::int64_t, std::less<>> read_places(const redis::Value&
 
 }  // namespace
 
-CountingTables known_tables(const std::vector<PlanTable>& tables) {
-    CountingTables counting;
-    for (const auto& table : tables) {
-        counting.known.push_back(&table);
-    }
-    return counting;
-}
-
 Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::string id,
                           CountingTables tables) {
     KeyReader reader(database, keys);

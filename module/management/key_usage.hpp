@@ -31,17 +31,6 @@ struct KeyUsage {
     bool complete = true;  ///< false: only a part of Redis was searched for counts
 };
 
-/// The tables that count an id.
-struct CountingTables {
-    std::vector<const PlanTable*> known = {};  ///< with the limits of their plans
-    /// Tables whose plans are unknown: the key's own limits are shown.
-    std::vector<std::string> found = {};
-    bool complete = true;  ///< see KeyUsage::complete
-};
-
-/// These tables, which must outlive the result.
-CountingTables known_tables(const std::vector<PlanTable>& tables);
-
 /// Reads the usage of an id by table and period. The windows of its plan without a count are
 /// included. The plan of a subject is not known: an id without a key has the windows that are
 /// counted, without limits. The tables must outlive the task. Throws OperationError.

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "module/management/database.hpp"
-#include "module/management/key_usage.hpp"
+#include "module/management/window_usage.hpp"
 
 namespace tollgate::management {
 

@@ -1,8 +1,5 @@
 #include "module/management/usage_history.hpp"
 
-#include <utility>
-
-#include "module/management/history_reader.hpp"
 #include "module/text/rfc3339.hpp"
 
 namespace tollgate::management {
@@ -13,15 +10,6 @@ namespace {
 constexpr std::size_t kDate = 10;
 
 }  // namespace
-
-Task<UsageHistory> read_history(Database& database, const redis::Keys& keys, std::string id,
-                                CountingTables tables) {
-    std::vector<std::string> ids;
-    ids.push_back(std::move(id));
-    HistoryReader reader(database, keys, tables);
-    auto histories = co_await reader.read(std::move(ids));
-    co_return std::move(histories.front());
-}
 
 std::optional<std::chrono::sys_days> parse_day(std::string_view text) {
     const auto time = text.size() == kDate ? parse_rfc3339(text) : std::nullopt;

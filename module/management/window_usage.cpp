@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "module/management/stored_windows.hpp"
-#include "module/plan/bucket.hpp"
+#include "module/plan/window_rest.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
 
@@ -22,7 +22,7 @@ WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& 
         .previous = std::nullopt,
         .used = spent(running, period, window.sliding, now),
         .limit = std::nullopt,
-        .reset = std::chrono::ceil<std::chrono::seconds>(window_end(running.number, period))};
+        .reset = std::chrono::ceil<std::chrono::seconds>(renewed_at(running, {0, period}, now))};
     if (window.sliding) {
         usage.previous = running.previous;
     }
@@ -37,19 +37,15 @@ WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& 
 WindowUsage bucket_now(const TableLimits& of, const Rate& rate, const WindowCount& stored,
                        Instant now) {
     const WindowCount bucket = roll(stored, rate, now);
-    const std::int64_t debt = debt_at(bucket, rate, now);
-    const std::int64_t used = rate.burst - tokens_left(rate, debt);
-    const ExactInstant at =
-        std::max<ExactInstant>(now, ExactInstant(std::chrono::microseconds(bucket.previous)));
-    return {
-        .table = of.table,
-        .period = rate.period,
-        .count = used,
-        .previous = std::nullopt,
-        .used = used,
-        .limit = rate.burst,
-        .reset = std::chrono::ceil<std::chrono::seconds>(granted_at(rate, debt, at, rate.burst)),
-        .bucket = rate};
+    const std::int64_t used = rate.burst - units_left(bucket, rate, false, now);
+    return {.table = of.table,
+            .period = rate.period,
+            .count = used,
+            .previous = std::nullopt,
+            .used = used,
+            .limit = rate.burst,
+            .reset = std::chrono::ceil<std::chrono::seconds>(renewed_at(bucket, rate, now)),
+            .bucket = rate};
 }
 
 }  // namespace
@@ -85,6 +81,14 @@ TableLimits limits_in(const PlanTable& table, const KeyRecord& record) {
         found.sliding = plan->sliding;
     }
     return found;
+}
+
+CountingTables known_tables(const std::vector<PlanTable>& tables) {
+    CountingTables counting;
+    for (const auto& table : tables) {
+        counting.known.push_back(&table);
+    }
+    return counting;
 }
 
 void add_windows(std::vector<WindowUsage>& windows, const TableLimits& of, const redis::Value& hash,

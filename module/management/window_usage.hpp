@@ -48,6 +48,17 @@ Limits own_limits(const KeyRecord& record);
 /// The limits of the record's plan in a table: none if the table does not have it.
 TableLimits limits_in(const PlanTable& table, const KeyRecord& record);
 
+/// The tables that count an id.
+struct CountingTables {
+    std::vector<const PlanTable*> known = {};  ///< with the limits of their plans
+    /// Tables whose plans are unknown: the key's own limits are shown.
+    std::vector<std::string> found = {};
+    bool complete = true;  ///< false: only a part of Redis was searched for tables
+};
+
+/// These tables, which must outlive the result.
+CountingTables known_tables(const std::vector<PlanTable>& tables);
+
 /// Adds the windows and buckets of these limits, and the windows that are counted. `hash` is that
 /// of the quota.
 void add_windows(std::vector<WindowUsage>& windows, const TableLimits& of, const redis::Value& hash,

@@ -16,15 +16,6 @@
 // it is not in units of the rate.
 namespace tollgate {
 
-/// The largest debt. Further debts are dropped. A full bucket can owe at least as much again as its
-/// tokens, after costs that are known at the end and after outages.
-constexpr std::int64_t kMostDebt = Units::kMost;
-
-/// The largest burst of a rate with this period, which is no month.
-constexpr std::int64_t most_burst(Period period) {
-    return kMostDebt / 2 / std::chrono::microseconds(period.length()).count();
-}
-
 /// The debt of one token.
 constexpr std::int64_t token_debt(const Rate& rate) {
     return std::chrono::microseconds(rate.period.length()).count();

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "module/key/key_record.hpp"
 #include "module/plan/limits.hpp"
+#include "module/text/json_reader.hpp"
 #include "module/text/json_writer.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -17,10 +17,9 @@ namespace tollgate {
 
 namespace {
 
-/// Receives the parts of a published table from nlohmann's SAX parser. It makes no value of
-/// nlohmann_json, whose destructor allocates memory. A function returns false to end the parsing of
-/// a text that is no table.
-class PublishedTableReader {
+/// Keeps what is used of a published table. A function returns false to end the reading of a text
+/// that is no table.
+class PublishedTableReader final : public JsonReceiver {
   public:
     /// The table, without its name. Throws ParseError if the text is no table.
     PlanTable take() const {
@@ -43,8 +42,8 @@ class PublishedTableReader {
         return table;
     }
 
-    bool null() { return is_ignored() || is_text(); }
-    bool boolean(bool value) {
+    bool null() override { return is_ignored() || is_text(); }
+    bool boolean(bool value) override {
         if (auto* const plan = plan_with("custom")) {
             plan->is_custom = value;
         } else if (auto* const other = plan_with("unlimited")) {
@@ -54,7 +53,7 @@ class PublishedTableReader {
         }
         return is_ignored();
     }
-    bool number_integer(std::int64_t value) {
+    bool integer(std::int64_t value) override {
         if (path_.size() == 1 && path_.back() == "history") {
             history_ = std::chrono::days(std::clamp<std::int64_t>(value, 0, kMostHistory.count()));
         } else if (auto* const plan = plan_with("in_flight")) {
@@ -64,12 +63,11 @@ class PublishedTableReader {
         }
         return is_ignored();
     }
-    bool number_unsigned(std::uint64_t value) {
-        constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-        return number_integer(static_cast<std::int64_t>(std::min(value, kMost)));
+    bool large_integer(std::uint64_t /*value*/) override {
+        return integer(std::numeric_limits<std::int64_t>::max());
     }
-    bool number_float(double /*value*/, const std::string& /*text*/) { return is_ignored(); }
-    bool string(std::string& value) {
+    bool number(double /*value*/, const std::string& /*text*/) override { return is_ignored(); }
+    bool string(std::string& value) override {
         if (path_.size() == 1 && path_.back() == "default") {
             default_ = std::move(value);
         } else if (path_.size() == 1 && path_.back() == "by" && value.starts_with('$')) {
@@ -85,9 +83,8 @@ class PublishedTableReader {
         }
         return true;
     }
-    bool binary(nlohmann::json::binary_t& /*value*/) { return false; }
 
-    bool start_object(std::size_t /*size*/) {
+    bool start_object() override {
         if (is_text() || is_in_rates()) {
             return false;
         }
@@ -98,15 +95,15 @@ class PublishedTableReader {
         path_.emplace_back();
         return true;
     }
-    bool key(std::string& name) {
+    bool key(std::string& name) override {
         path_.back() = std::move(name);
         return true;
     }
-    bool end_object() {
+    bool end_object() override {
         path_.pop_back();
         return true;
     }
-    bool start_array(std::size_t /*size*/) {
+    bool start_array() override {
         if (!is_ignored()) {
             return false;
         }
@@ -116,11 +113,8 @@ class PublishedTableReader {
         path_.emplace_back(kElement);
         return true;
     }
-    bool end_array() { return end_object(); }
-    static bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
-                            const nlohmann::json::exception& /*error*/) {
-        return false;
-    }
+    bool end_array() override { return end_object(); }
+    bool invalid(std::size_t /*byte*/) override { return false; }
 
   private:
     static constexpr std::string_view kPlans = "plans";
@@ -260,7 +254,7 @@ std::string write_published_table(const PlanTable& table, std::chrono::sys_secon
 
 std::optional<PlanTable> read_published_table(std::string_view name, std::string_view json) {
     PublishedTableReader reader;
-    if (!is_valid_name(name) || !nlohmann::json::sax_parse(json, &reader)) {
+    if (!is_valid_name(name) || !read_json(json, reader)) {
         return std::nullopt;
     }
     try {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "module/plan/bucket.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/whole_number.hpp"
 #include "module/text/words.hpp"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,6 +25,15 @@ struct Rate {
     std::int64_t limit() const { return is_bucket() ? burst : requests; }
     bool operator==(const Rate&) const = default;
 };
+
+/// The largest debt of a bucket, see bucket.hpp. Further debts are dropped. A full bucket can owe
+/// at least as much again as its tokens, after costs that are known at the end and after outages.
+constexpr std::int64_t kMostDebt = Units::kMost;
+
+/// The largest burst of a rate with this period, which is no month.
+constexpr std::int64_t most_burst(Period period) {
+    return kMostDebt / 2 / std::chrono::microseconds(period.length()).count();
+}
 
 /// The most requests of a rate, and the largest cost that a limit may grant.
 constexpr std::int64_t kMostRequests = 1'000'000'000'000;

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "module/plan/bucket.hpp"
+#include "module/plan/window_rest.hpp"
 
 namespace tollgate {
 
@@ -16,14 +16,12 @@ std::int64_t windows_ahead(const CountedWindow& window, Instant now) {
                                    : window.count->number - window_number(now, window.rate.period);
 }
 
+/// The units that are left for a request at `now`, which may be late.
 std::int64_t units_left(const CountedWindow& window, Instant now) {
     const auto& [rate, sliding, count] = window;
-    if (rate.is_bucket()) {
-        return tokens_left(rate, debt_at(*count, rate, now));
-    }
     switch (windows_ahead(window, now)) {
         case 0:
-            return rate.requests - spent(*count, rate.period, sliding, now);
+            return units_left(*count, rate, sliding, now);
         case 1:
             return rate.requests - count->previous;
         default:
@@ -54,15 +52,10 @@ void count_units(const CountedWindow& window, std::int64_t units, Instant now) {
     }
 }
 
-ExactInstant reset_of(const CountedWindow& window, std::int64_t cost, Instant now) {
+ExactInstant grants_at(const CountedWindow& window, std::int64_t cost, Instant now) {
     const auto& [rate, sliding, count] = window;
-    if (rate.is_bucket()) {
-        const ExactInstant time{std::chrono::microseconds(count->previous)};
-        return granted_at(rate, debt_at(*count, rate, now), std::max<ExactInstant>(now, time),
-                          cost);
-    }
-    return sliding && windows_ahead(window, now) == 0
-               ? room_at(*count, rate, std::max<std::int64_t>(cost, 1))
+    return windows_ahead(window, now) == 0
+               ? grants_at(*count, rate, sliding, now, cost)
                : window_end(window_number(now, rate.period), rate.period);
 }
 
@@ -74,7 +67,7 @@ std::size_t refusing_window(std::span<const CountedWindow> windows, std::int64_t
         const auto left = std::max<std::int64_t>(units_left(window, now), 0);
         states.push_back({.rate = window.rate,
                           .remaining = left,
-                          .reset = reset_of(window, cost, now),
+                          .reset = grants_at(window, cost, now),
                           .exhausted = left < cost});
     }
     return static_cast<std::size_t>(binding_window(states) - states.data());

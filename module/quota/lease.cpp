@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "module/quota/local_decision.hpp"
 #include "module/quota/quota_windows.hpp"
 
 namespace tollgate {
@@ -253,6 +252,17 @@ void keep_lease(QuotaState& state, const TableQuota& quota, std::int64_t most) {
 
 void return_lease(QuotaState& state, const TableQuota& quota) {
     keep_lease(state, quota, 0);
+}
+
+void roll_windows(QuotaState& state, const TableQuota& quota, Instant now) {
+    return_lease(state, quota);
+    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+        const WindowCount& counted = state.windows[i].counted;
+        const WindowCount window = roll(counted, quota.rates[i], now);
+        if (window != counted) {
+            set_window(state, quota, i, window);
+        }
+    }
 }
 
 void return_leases(std::span<QuotaState> states, const Quotas& quotas) {

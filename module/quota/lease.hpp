@@ -91,6 +91,10 @@ void keep_lease(QuotaState& state, const TableQuota& quota, std::int64_t most);
 /// Turns the lease into units to return, in every window.
 void return_lease(QuotaState& state, const TableQuota& quota);
 
+/// Returns the lease, then sets the windows to those that are current at `now`: see roll and
+/// set_window. Sliding windows keep the count of the window before.
+void roll_windows(QuotaState& state, const TableQuota& quota, Instant now);
+
 /// Turns all leases into units to return, which the next prepare sends.
 void return_leases(std::span<QuotaState> states, const Quotas& quotas);
 

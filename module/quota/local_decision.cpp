@@ -45,15 +45,6 @@ void owe(QuotaState& state, const TableQuota& quota, std::int64_t cost, const Cl
 
 }  // namespace
 
-bool knows_change(const QuotaState& state, const Demand& demand, const ClockBounds& now) {
-    if (demand.changed == SteadyTime{}) {
-        return true;
-    }
-    const SteadyTime age = now.steady - demand.changed;
-    const SteadyTime drift = std::chrono::ceil<SteadyTime>(RedisClock::drift_within(age));
-    return state.counted_at > now.latest - age + drift;
-}
-
 bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds& now) {
     return demand.ban && first.ban.until > now.latest;
 }

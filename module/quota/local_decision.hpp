@@ -7,13 +7,6 @@
 
 namespace tollgate {
 
-/// For how long a refusal holds without asking Redis again.
-constexpr SteadyTime kRefusalHolds{1000};
-
-/// Whether Redis counted this quota after the last change of the key or its id. If not, its lease
-/// and a ban may be outdated.
-bool knows_change(const QuotaState& state, const Demand& demand, const ClockBounds& now);
-
 /// What a node decides by itself; kAsk: Redis must decide.
 enum class LocalAnswer { kGranted, kLimited, kBanned, kAsk };
 

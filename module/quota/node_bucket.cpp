@@ -3,10 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
-#include "module/plan/bucket.hpp"
-#include "module/quota/quota_windows.hpp"
+#include "module/plan/window_rest.hpp"
 
 namespace tollgate {
+
+double share_part(const QuotaState& state, const TableQuota& quota) {
+    if (state.nodes <= 1) {
+        return 1;
+    }
+    const std::int64_t counted = state.windows[quota.rates.size() - 1].counted.count;
+    const std::int64_t own = std::clamp<std::int64_t>(state.own, 0, counted);
+    // The larger of own/counted and 1/nodes, without an overflow: both may be as large as a limit.
+    const double by_own =
+        counted == 0 ? 0 : static_cast<double>(own) / static_cast<double>(counted);
+    return std::max(by_own, 1 / static_cast<double>(state.nodes));
+}
 
 namespace {
 
@@ -68,6 +79,18 @@ std::int64_t own_debt(const QuotaState& state, const TableQuota& quota, std::siz
            SentDebt(state, rate, window).at(now, speed_of(state, quota, rate));
 }
 
+/// The bucket with what Redis counts and what the node has granted since, as a count at `now` or
+/// later.
+WindowCount granted_in_bucket(const QuotaState& state, const TableQuota& quota, std::size_t window,
+                              ExactInstant now) {
+    const Rate& rate = quota.rates[window];
+    const WindowCount& counted = state.windows[window].counted;
+    const std::int64_t debt = debt_at(counted, rate, now) + own_debt(state, quota, window, now);
+    const ExactInstant at =
+        std::max<ExactInstant>(now, ExactInstant(std::chrono::microseconds(counted.previous)));
+    return {rate.requests, std::max<std::int64_t>(debt, 0), at.time_since_epoch().count()};
+}
+
 BucketShare::BucketShare(const QuotaState& state, const TableQuota& quota, std::size_t window,
                          ExactInstant now)
     : part(share_part(state, quota)) {
@@ -82,9 +105,8 @@ BucketShare::BucketShare(const QuotaState& state, const TableQuota& quota, std::
 std::int64_t left_in_bucket(const QuotaState& state, const TableQuota& quota, std::size_t window,
                             Instant now) {
     const Rate& rate = quota.rates[window];
-    const std::int64_t base = debt_at(state.windows[window].counted, rate, now);
     const std::int64_t all =
-        tokens_left(rate, std::max<std::int64_t>(base + own_debt(state, quota, window, now), 0));
+        units_left(granted_in_bucket(state, quota, window, now), rate, false, now);
     if (state.nodes <= 1) {
         return all;
     }
@@ -95,12 +117,8 @@ std::int64_t left_in_bucket(const QuotaState& state, const TableQuota& quota, st
 ExactInstant bucket_grants_at(const QuotaState& state, const TableQuota& quota, std::size_t window,
                               Instant now, std::int64_t cost) {
     const Rate& rate = quota.rates[window];
-    const WindowCount& counted = state.windows[window].counted;
-    const ExactInstant at =
-        std::max<ExactInstant>(now, ExactInstant(std::chrono::microseconds(counted.previous)));
-    const std::int64_t debt = std::max<std::int64_t>(
-        debt_at(counted, rate, now) + own_debt(state, quota, window, now), 0);
-    const ExactInstant whole = granted_at(rate, debt, at, cost);
+    const WindowCount granted = granted_in_bucket(state, quota, window, now);
+    const ExactInstant whole = refilled_at(granted, rate, now, cost);
     if (state.nodes <= 1) {
         return whole;
     }
@@ -109,6 +127,7 @@ ExactInstant bucket_grants_at(const QuotaState& state, const TableQuota& quota, 
     const std::int64_t missing = share.debt - share.capacity + debt_of(rate, std::min(cost, most));
     const double wait = std::ceil(static_cast<double>(std::max<std::int64_t>(missing, 0)) /
                                   (share.part * static_cast<double>(rate.requests)));
+    const ExactInstant at(std::chrono::microseconds(granted.previous));
     return std::max(whole, at + std::chrono::microseconds(static_cast<std::int64_t>(wait)));
 }
 

@@ -9,6 +9,9 @@
 // outage the node's share. See bucket.hpp.
 namespace tollgate {
 
+/// The part of a quota that this node may grant alone: see share_of().
+double share_part(const QuotaState& state, const TableQuota& quota);
+
 /// The whole tokens that are left in a bucket, or in an outage in this node's share of it: see
 /// left.
 std::int64_t left_in_bucket(const QuotaState& state, const TableQuota& quota, std::size_t window,

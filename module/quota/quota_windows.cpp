@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "module/plan/bucket.hpp"
-#include "module/quota/lease.hpp"
+#include "module/quota/redis_clock.hpp"
 
 namespace tollgate {
 
@@ -54,6 +54,15 @@ bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBo
     return true;
 }
 
+bool knows_change(const QuotaState& state, const Demand& demand, const ClockBounds& now) {
+    if (demand.changed == SteadyTime{}) {
+        return true;
+    }
+    const SteadyTime age = now.steady - demand.changed;
+    const SteadyTime drift = std::chrono::ceil<SteadyTime>(RedisClock::drift_within(age));
+    return state.counted_at > now.latest - age + drift;
+}
+
 void add_reported(const QuotaState& state, std::size_t window, WindowCount& granted) {
     const Adjustment& sent = state.report->adjustments[window];
     const std::int64_t number = state.windows[window].counted.number;
@@ -66,18 +75,6 @@ void add_reported(const QuotaState& state, std::size_t window, WindowCount& gran
     }
 }
 
-double share_part(const QuotaState& state, const TableQuota& quota) {
-    if (state.nodes <= 1) {
-        return 1;
-    }
-    const std::int64_t counted = state.windows[quota.rates.size() - 1].counted.count;
-    const std::int64_t own = std::clamp<std::int64_t>(state.own, 0, counted);
-    // The larger of own/counted and 1/nodes, without an overflow: both may be as large as a limit.
-    const double by_own =
-        counted == 0 ? 0 : static_cast<double>(own) / static_cast<double>(counted);
-    return std::max(by_own, 1 / static_cast<double>(state.nodes));
-}
-
 std::int64_t share_of(const QuotaState& state, const TableQuota& quota, std::int64_t units) {
     return static_cast<std::int64_t>(std::ceil(
         share_part(state, quota) * static_cast<double>(std::max<std::int64_t>(units, 0))));
@@ -88,7 +85,7 @@ std::int64_t left_of_share(const QuotaState& state, const TableQuota& quota, std
     const Rate& rate = quota.rates[window];
     const WindowCount& counted = state.windows[window].counted;
     const std::int64_t share =
-        share_of(state, quota, rate.requests - spent(counted, rate.period, quota.sliding, now));
+        share_of(state, quota, units_left(counted, rate, quota.sliding, now));
     return share - (granted.count - counted.count);
 }
 
@@ -176,17 +173,6 @@ void restore_windows(QuotaState& state, const TableQuota& quota,
     for (std::size_t i = 0; i < quota.rates.size() && state.counted_at == Instant{}; ++i) {
         if (state.windows[i].counted.number < windows[i].number) {
             set_window(state, quota, i, windows[i]);
-        }
-    }
-}
-
-void roll_windows(QuotaState& state, const TableQuota& quota, Instant now) {
-    return_lease(state, quota);
-    for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-        const WindowCount& counted = state.windows[i].counted;
-        const WindowCount window = roll(counted, quota.rates[i], now);
-        if (window != counted) {
-            set_window(state, quota, i, window);
         }
     }
 }

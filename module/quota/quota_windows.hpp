@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "module/plan/window_rest.hpp"
 #include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_state.hpp"
 
@@ -20,6 +21,13 @@ void for_each_table(States states, const Quotas& quotas, Use use) {
 
 /// Whether all windows of Redis's last counts are certainly still the current ones.
 bool are_current(const QuotaState& state, const TableQuota& quota, const ClockBounds& now);
+
+/// For how long a refusal holds without asking Redis again.
+constexpr SteadyTime kRefusalHolds{1000};
+
+/// Whether Redis counted this quota after the last change of the key or its id. If not, its lease
+/// and a ban may be outdated.
+bool knows_change(const QuotaState& state, const Demand& demand, const ClockBounds& now);
 
 /// Adds what was reported of a window and is not acknowledged yet: Redis's last count may already
 /// contain it. Units that the report returns must not count twice.
@@ -38,9 +46,6 @@ inline WindowCount granted_in(const QuotaState& state, std::size_t window) {
     granted.previous = std::max<std::int64_t>(granted.previous, 0);
     return granted;
 }
-
-/// The part of a quota that this node may grant alone: see share_of.
-double share_part(const QuotaState& state, const TableQuota& quota);
 
 /// The part of `units`, which were left when Redis was last reachable, that this node may grant
 /// alone: its share of the units that Redis counted in the longest window, or an equal share of all
@@ -61,7 +66,7 @@ inline std::int64_t left(const QuotaState& state, const TableQuota& quota, std::
         return left_in_bucket(state, quota, window, now);
     }
     const WindowCount granted = granted_in(state, window);
-    const std::int64_t all = rate.requests - spent(granted, rate.period, quota.sliding, now);
+    const std::int64_t all = units_left(granted, rate, quota.sliding, now);
     return state.nodes <= 1 ? all
                             : std::min(all, left_of_share(state, quota, window, granted, now));
 }
@@ -102,10 +107,6 @@ void set_window(QuotaState& state, const TableQuota& quota, std::size_t window,
 /// they are later.
 void restore_windows(QuotaState& state, const TableQuota& quota,
                      std::span<const WindowCount> windows);
-
-/// Returns the lease, then sets the windows to those that are current at `now`: see roll and
-/// set_window. Sliding windows keep the count of the window before.
-void roll_windows(QuotaState& state, const TableQuota& quota, Instant now);
 
 /// Adds units of the longest window to the statistics: above 0 they were granted while Redis was
 /// unreachable, below 0 they are of a lease. A sum of both must be counted by its parts.

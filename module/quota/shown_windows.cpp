@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "module/plan/bucket.hpp"
+#include "module/plan/window_rest.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_windows.hpp"
@@ -24,9 +24,7 @@ ExactInstant reset_of(const QuotaState& state, const TableQuota& quota, std::siz
     if (rate.is_bucket()) {
         return bucket_grants_at(state, quota, window, now, std::max<std::int64_t>(cost, 1));
     }
-    const WindowCount granted = granted_in(state, window);
-    return quota.sliding ? room_at(granted, rate, std::max<std::int64_t>(cost, 1))
-                         : window_end(granted.number, rate.period);
+    return grants_at(granted_in(state, window), rate, quota.sliding, now, cost);
 }
 
 namespace {
@@ -58,25 +56,12 @@ namespace {
 /// WindowState::reset. `waits`: the window or bucket is exhausted.
 ExactInstant shown_reset(const QuotaState& state, const TableQuota& quota, std::size_t window,
                          Instant now, std::int64_t cost, bool waits) {
-    const Rate& rate = quota.rates[window];
-    if (waits && (quota.sliding || rate.is_bucket())) {
+    if (waits) {
         return reset_of(state, quota, window, now, cost);
     }
+    const Rate& rate = quota.rates[window];
     return rate.is_bucket() ? bucket_grants_at(state, quota, window, now, rate.burst)
-                            : window_end(state.windows[window].counted.number, rate.period);
-}
-
-/// The state of a bucket, from Redis's reply at `now`.
-WindowState bucket_state(const WindowCount& bucket, const Rate& rate, Instant now,
-                         std::int64_t cost) {
-    const ExactInstant at =
-        std::max<ExactInstant>(now, ExactInstant(std::chrono::microseconds(bucket.previous)));
-    const std::int64_t debt = debt_at(bucket, rate, at);
-    const auto rest = std::max<std::int64_t>(tokens_left(rate, debt), 0);
-    return {.rate = rate,
-            .remaining = rest,
-            .reset = granted_at(rate, debt, at,
-                                rest == 0 ? std::max<std::int64_t>(cost, 1) : rate.burst)};
+                            : renewed_at(state.windows[window].counted, rate, now);
 }
 
 /// Adds the windows of a table. A window is exhausted if it has less than the cost left beside
@@ -152,20 +137,10 @@ WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quota
             if (rate.requests == kNoLimit) {
                 continue;
             }
-            if (rate.is_bucket()) {
-                WindowState& state = windows.emplace_back(bucket_state(count, rate, now, cost));
-                state.table = quota.table;
-                state.policy = quota.policies[i];
-                state.unit = quota.unit;
-                continue;
-            }
-            const auto rest = std::max<std::int64_t>(
-                rate.requests - spent(count, rate.period, quota.sliding, now), 0);
+            const WindowRest rest = rest_of(count, rate, quota.sliding, now, cost);
             windows.push_back({.rate = rate,
-                               .remaining = rest,
-                               .reset = quota.sliding && rest == 0
-                                            ? room_at(count, rate, std::max<std::int64_t>(cost, 1))
-                                            : window_end(count.number, rate.period),
+                               .remaining = rest.remaining,
+                               .reset = rest.reset,
                                .table = quota.table,
                                .policy = quota.policies[i],
                                .unit = quota.unit});

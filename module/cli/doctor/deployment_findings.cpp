@@ -8,9 +8,10 @@
 
 #include "module/cli/commands/operation_failure.hpp"
 #include "module/cli/doctor/finding.hpp"
-#include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/redis/redis_session.hpp"
 #include "module/cli/redis/replay.hpp"
+#include "module/cli/redis/server_info.hpp"
+#include "module/cli/terminal/json_value.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/usage/http_client.hpp"
 #include "module/management/key_reader.hpp"

@@ -11,6 +11,7 @@
 #include "module/cli/failure.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
+#include "module/cli/terminal/json_value.hpp"
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/printable.hpp"
 #include "module/cli/terminal/result_format.hpp"

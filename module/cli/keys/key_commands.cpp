@@ -8,6 +8,7 @@
 #include "module/cli/keys/key_options.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
+#include "module/cli/terminal/json_value.hpp"
 #include "module/cli/terminal/render.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/terminal.hpp"

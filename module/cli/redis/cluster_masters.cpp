@@ -37,7 +37,7 @@ std::optional<redis::ServerAddress> owner_of(const redis::SlotMap& map, redis::S
 redis::SlotsByServer by_server(const SlotsByMaster& used) {
     redis::SlotsByServer slots;
     for (const auto& [master, of_master] : used) {
-        slots[master->endpoint().address].insert(of_master.begin(), of_master.end());
+        slots[master->server().address].insert(of_master.begin(), of_master.end());
     }
     return slots;
 }
@@ -105,26 +105,17 @@ class ClusterMasters final : public Masters {
         });
     }
 
-    Presence presence_of(const SlotsByMaster& used) override {
-        constexpr std::chrono::seconds kAgreementTime{1};
-        constexpr std::chrono::milliseconds kPause{100};
-        const auto deadline = Clock::now() + kAgreementTime;
+    management::Electors electors() const override { return management::Electors::kMasters; }
+    std::optional<Presence> ask_presence(const SlotsByMaster& used, bool is_last) override {
         const auto slots = by_server(used);
-        while (true) {
-            std::size_t agreeing = 0;
-            std::size_t disagreeing = 0;
-            for (const auto& server : map_.masters()) {
-                if (const auto map = map_of(url_, server)) {
-                    ++(redis::is_master_of_all(*map, slots) ? agreeing : disagreeing);
-                }
+        std::size_t agreeing = 0;
+        std::size_t disagreeing = 0;
+        for (const auto& server : map_.masters()) {
+            if (const auto map = map_of(url_, server)) {
+                ++(redis::is_master_of_all(*map, slots) ? agreeing : disagreeing);
             }
-            const auto presence = redis::agree_on_slots(map_.masters().size(), agreeing,
-                                                        disagreeing, Clock::now() >= deadline);
-            if (presence) {
-                return *presence;
-            }
-            std::this_thread::sleep_for(kPause);
         }
+        return redis::agree_on_slots(map_.masters().size(), agreeing, disagreeing, is_last);
     }
 
     bool reconnect() override {
@@ -146,7 +137,7 @@ class ClusterMasters final : public Masters {
     RedisConnection& connection(const Address& address) {
         auto& known = connections_[address];
         if (known == nullptr) {
-            known = std::make_unique<RedisConnection>(Endpoint{.address = address}, url_.login,
+            known = std::make_unique<RedisConnection>(NamedServer{.address = address}, url_.login,
                                                       url_.tls);
         }
         return *known;
@@ -183,7 +174,7 @@ class ClusterMasters final : public Masters {
 
     /// The way that MOVED or ASK names. Nothing if it is not usable: the map must be read again.
     std::optional<Route> redirected(const Route& asked, const std::string& error, bool asking) {
-        const auto to = redis::read_redirection(error, asked.master->endpoint().address.host);
+        const auto to = redis::read_redirection(error, asked.master->server().address.host);
         if (!to) {
             return std::nullopt;
         }

@@ -11,6 +11,7 @@
 
 #include "module/cli/redis/redis_connection.hpp"
 #include "module/cli/redis/redis_url.hpp"
+#include "module/management/acknowledgement.hpp"
 #include "module/redis/topology/call_retries.hpp"
 #include "module/redis/topology/key_slot.hpp"
 #include "module/redis/topology/presence.hpp"
@@ -61,8 +62,11 @@ class Masters {
     /// All masters, in an order that remains the same.
     virtual std::vector<RedisConnection*> all() = 0;
 
-    /// Whether these servers are still the masters of these slots. Asks the deployment.
-    virtual Presence presence_of(const SlotsByMaster& used) = 0;
+    /// Who knows which servers are the masters.
+    virtual management::Electors electors() const = 0;
+    /// Asks the electors once whether these servers are still the masters of these slots. Nothing:
+    /// they do not agree yet, ask again. `is_last` says that nobody asks again.
+    virtual std::optional<Presence> ask_presence(const SlotsByMaster& used, bool is_last) = 0;
 
     /// Replaces all connections, and finds the masters again. Returns whether another server is the
     /// master of a key.

@@ -10,7 +10,7 @@
 
 namespace tollgate::cli {
 
-std::string Endpoint::text() const {
+std::string NamedServer::text() const {
     return path.empty() ? to_text(address) : "unix:" + path;
 }
 
@@ -26,9 +26,9 @@ void require_success(const redis::Value& reply) {
     std::ranges::for_each(reply.elements, require_success);
 }
 
-RedisConnection::RedisConnection(Endpoint endpoint, const Login& login, const TlsOptions& tls,
+RedisConnection::RedisConnection(NamedServer server, const Login& login, const TlsOptions& tls,
                                  std::chrono::milliseconds timeout)
-    : endpoint_(std::move(endpoint)),
+    : server_(std::move(server)),
       timeout_(timeout),
       curl_(curl_easy_init()),
       reader_(redisReaderCreate()) {
@@ -58,17 +58,17 @@ void RedisConnection::set(CURLoption option, Value value) {
 
 /// libcurl verifies the host of the URL, and connects to another one.
 void RedisConnection::set_address(const TlsOptions& tls) {
-    const auto& server = endpoint_.address;
-    auto named = endpoint_.path.empty() ? server : redis::ServerAddress{"localhost", 1};
+    const auto& server = server_.address;
+    auto named = server_.path.empty() ? server : redis::ServerAddress{"localhost", 1};
     if (!tls.server_name.empty()) {
         named.host = tls.server_name;
     }
     set(CURLOPT_URL, ((tls.on ? "https://" : "http://") + to_text(named)).c_str());
-    if (endpoint_.path.empty()) {
+    if (server_.path.empty()) {
         connect_to_.reset(curl_slist_append(nullptr, ("::" + to_text(server)).c_str()));
         set(CURLOPT_CONNECT_TO, connect_to_.get());
     } else {
-        set(CURLOPT_UNIX_SOCKET_PATH, endpoint_.path.c_str());
+        set(CURLOPT_UNIX_SOCKET_PATH, server_.path.c_str());
     }
     set(CURLOPT_CONNECT_ONLY, 1L);
     set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeout_.count()));
@@ -103,7 +103,7 @@ void RedisConnection::log_in(const Login& login) {
         const auto code = reply.text.substr(0, reply.text.find(' '));
         // The general error comes from a server where `default` has no password, or without users.
         const std::string hint = code == "ERR" ? ": it may not require a password" : "";
-        throw LoginRefused(ExitStatus::kRedis, endpoint_.service + " at " + endpoint_.text() +
+        throw LoginRefused(ExitStatus::kRedis, server_.service + " at " + server_.text() +
                                                    " refuses the user or password (" + code + ")" +
                                                    hint);
     }
@@ -204,8 +204,8 @@ void RedisConnection::fail(std::string reason) const {
     if (lacks_certificate_) {
         reason += " (does it require a client certificate? Set tls_cert and tls_key)";
     }
-    throw Failure(ExitStatus::kRedis, "no connection to " + endpoint_.service + " at " +
-                                          endpoint_.text() + ": " + reason);
+    throw Failure(ExitStatus::kRedis,
+                  "no connection to " + server_.service + " at " + server_.text() + ": " + reason);
 }
 
 }  // namespace tollgate::cli

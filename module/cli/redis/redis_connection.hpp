@@ -23,7 +23,7 @@ class LoginRefused : public Failure {
 };
 
 /// Where a server listens, and what it is called in messages.
-struct Endpoint {
+struct NamedServer {
     redis::ServerAddress address;   ///< not used if `path` is set
     std::string path = {};          ///< of a unix socket
     std::string service = "Redis";  ///< or `Sentinel`
@@ -46,7 +46,7 @@ class RedisConnection {
     static constexpr std::chrono::milliseconds kTimeout{5000};
 
     /// Connects and authenticates. Throws LoginRefused.
-    RedisConnection(Endpoint endpoint, const Login& login, const TlsOptions& tls,
+    RedisConnection(NamedServer server, const Login& login, const TlsOptions& tls,
                     std::chrono::milliseconds timeout = kTimeout);
 
     /// Appends a command to the pipeline. receive() sends it.
@@ -61,7 +61,7 @@ class RedisConnection {
     /// Selects a database. Throws Failure if the server refuses it.
     void select(std::uint32_t database);
 
-    const Endpoint& endpoint() const { return endpoint_; }
+    const NamedServer& server() const { return server_; }
 
   private:
     struct Deleter {
@@ -81,7 +81,7 @@ class RedisConnection {
     [[noreturn]] void fail(CURLcode code) const;
     [[noreturn]] void fail(std::string reason) const;
 
-    Endpoint endpoint_;
+    NamedServer server_;
     std::chrono::milliseconds timeout_;
     std::array<char, CURL_ERROR_SIZE> error_{};
     std::unique_ptr<curl_slist, Deleter> connect_to_;

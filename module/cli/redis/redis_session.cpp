@@ -14,11 +14,12 @@ namespace tollgate::cli {
 
 namespace {
 
+using management::Answer;
 using management::Durability;
 using Clock = std::chrono::steady_clock;
 
 std::string address_of(const RedisConnection* master) {
-    return master->endpoint().text();
+    return master->server().text();
 }
 
 redis::Value send_over(const Route& route, const redis::Command& command) {
@@ -268,24 +269,44 @@ RedisSession::ScanPosition RedisSession::next_master(const ScanPosition& positio
     return {.master = is_last ? std::string() : address_of(*(master + 1)), .cursor = "0"};
 }
 
-management::Task<Durability> RedisSession::acknowledge() {
-    auto durability = Durability::kUndone;
-    try {
-        durability = await_replicas();
-        if (durability != Durability::kUndone) {
-            const auto presence = masters_->presence_of(used_);
-            if (presence == Presence::kReplaced) {
-                durability = Durability::kUndone;
-            } else if (presence == Presence::kUnknown) {
-                durability = Durability::kUnverified;
-            }
+/// Asks over the connections that executed the changes, so that WAIT waits for them. Blocks.
+class RedisSession::UsedMasters final : public management::AskedDeployment {
+  public:
+    explicit UsedMasters(RedisSession& session) : session_(session) {
+        for (const auto& [master, slots] : session.used_) {
+            masters_.push_back(master);
         }
-    } catch (const LoginRefused&) {
-        throw;
-    } catch (const Failure&) {
-        // A server that loses its role closes the connections of all clients.
-        durability = Durability::kUndone;
     }
+
+    std::size_t used_servers() const override { return masters_.size(); }
+    management::Task<Answer> ask_role(std::size_t server) override {
+        co_return ask(server, {"ROLE"});
+    }
+    management::Task<Answer> await_replica(std::size_t server) override {
+        co_return ask(server, {"WAIT", "1", std::to_string(management::kReplicaTimeout.count())});
+    }
+    management::Electors electors() override { return session_.masters_->electors(); }
+    management::Task<std::optional<Presence>> ask_presence(bool is_last) override {
+        co_return session_.masters_->ask_presence(session_.used_, is_last);
+    }
+
+  private:
+    /// A server that loses its role closes the connections of all clients.
+    Answer ask(std::size_t server, const redis::Command& command) const {
+        try {
+            return masters_[server]->ask(command);
+        } catch (const Failure&) {
+            return management::NoAnswer::kLinkLost;
+        }
+    }
+
+    RedisSession& session_;
+    std::vector<RedisConnection*> masters_;
+};
+
+management::Task<Durability> RedisSession::acknowledge() {
+    UsedMasters deployment(*this);
+    auto durability = co_await management::acknowledge_changes(*this, deployment);
     if (durability == Durability::kUndone) {
         reconnect();
     } else if (has_moved_) {
@@ -296,30 +317,6 @@ management::Task<Durability> RedisSession::acknowledge() {
     }
     has_moved_ = false;
     co_return durability;
-}
-
-Durability RedisSession::await_replicas() const {
-    auto durability = Durability::kConfirmed;
-    for (const auto& [master, slots] : used_) {
-        const auto role = master->ask({"ROLE"});
-        if (role.is_error()) {
-            durability = Durability::kForbidden;
-            continue;
-        }
-        if (role.elements.empty() || role.elements.front().text != "master") {
-            return Durability::kUndone;
-        }
-        if (role.elements.size() == 3 && role.elements.back().elements.empty()) {
-            continue;
-        }
-        const auto confirmed = master->ask({"WAIT", "1", "1000"});
-        if (confirmed.is_error()) {
-            durability = Durability::kForbidden;
-        } else if (confirmed.integer < 1 && durability == Durability::kConfirmed) {
-            durability = Durability::kUnconfirmed;
-        }
-    }
-    return durability;
 }
 
 void RedisSession::execute(std::vector<management::Transaction> transactions, Done done) {

@@ -90,6 +90,7 @@ class RedisSession final : public management::Database {
     ScanPosition next_master(const ScanPosition& position);
 
   private:
+    class UsedMasters;
     enum class Use { kNoted, kNotNoted };
     template <typename Ask>
     auto exchange(const Ask& ask);
@@ -99,7 +100,6 @@ class RedisSession final : public management::Database {
         const std::vector<management::Transaction>& transactions);
     std::vector<std::vector<redis::Value>> call(std::span<const management::ScriptCall> calls);
     void note_use(const Route& route, std::optional<std::string_view> key);
-    management::Durability await_replicas() const;
 
     std::unique_ptr<Masters> masters_;
     std::string prefix_;

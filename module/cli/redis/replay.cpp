@@ -3,7 +3,7 @@
 #include <array>
 #include <span>
 
-#include "module/cli/redis/deployment_warnings.hpp"
+#include "module/cli/redis/server_info.hpp"
 #include "module/redis/protocol/command.hpp"
 #include "module/text/words.hpp"
 

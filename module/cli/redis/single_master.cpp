@@ -36,10 +36,10 @@ class OneMaster : public Masters {
     OneMaster(RedisUrl url, Connection master) : url_(std::move(url)), master_(std::move(master)) {}
 
     const RedisUrl& url() const { return url_; }
-    const redis::ServerAddress& address() const { return master_->endpoint().address; }
+    const redis::ServerAddress& address() const { return master_->server().address; }
     /// Returns whether it is another server.
     bool replace(Connection master) {
-        const bool differs = !(master->endpoint().address == address());
+        const bool differs = !(master->server().address == address());
         master_ = std::move(master);
         return differs;
     }
@@ -51,8 +51,8 @@ class OneMaster : public Masters {
 
 Connection connect_to_server(const RedisUrl& url) {
     const auto address = url.servers.empty() ? redis::ServerAddress() : url.servers.front();
-    auto server = std::make_unique<RedisConnection>(Endpoint{.address = address, .path = url.path},
-                                                    url.login, url.tls);
+    auto server = std::make_unique<RedisConnection>(
+        NamedServer{.address = address, .path = url.path}, url.login, url.tls);
     server->select(url.database);
     return server;
 }
@@ -61,7 +61,10 @@ Connection connect_to_server(const RedisUrl& url) {
 class SingleServer final : public OneMaster {
   public:
     explicit SingleServer(const RedisUrl& url) : OneMaster(url, connect_to_server(url)) {}
-    Presence presence_of(const SlotsByMaster& /*used*/) override { return Presence::kPresent; }
+    management::Electors electors() const override { return management::Electors::kNone; }
+    std::optional<Presence> ask_presence(const SlotsByMaster& /*used*/, bool /*is_last*/) override {
+        return Presence::kPresent;
+    }
     bool reconnect() override { return replace(connect_to_server(url())); }
 };
 
@@ -137,7 +140,7 @@ class MasterSearch {
         Connection master;
         redis::ReplyPtr role;
         try {
-            master = std::make_unique<RedisConnection>(Endpoint{.address = address}, url_.login,
+            master = std::make_unique<RedisConnection>(NamedServer{.address = address}, url_.login,
                                                        url_.tls);
             master->append(redis::Command{"ROLE"});
             role = master->receive();
@@ -207,28 +210,17 @@ class SentinelMaster final : public OneMaster {
   public:
     explicit SentinelMaster(const RedisUrl& url) : OneMaster(url, MasterSearch(url).run()) {}
 
-    /// Asks all Sentinels. While one of them promotes a replica, asks again for kSearchTime.
-    Presence presence_of(const SlotsByMaster& /*used*/) override {
-        constexpr std::chrono::milliseconds kPause{100};
-        const auto deadline = Clock::now() + kSearchTime;
-        named_.reset();
-        while (true) {
-            std::vector<redis::MasterState> answers;
-            for (const auto& sentinel : url().servers) {
-                if (auto answer = ask_sentinel(url(), sentinel)) {
-                    answers.push_back(std::move(*answer));
-                }
+    management::Electors electors() const override { return management::Electors::kSentinels; }
+    std::optional<Presence> ask_presence(const SlotsByMaster& /*used*/, bool /*is_last*/) override {
+        std::vector<redis::MasterState> answers;
+        for (const auto& sentinel : url().servers) {
+            if (auto answer = ask_sentinel(url(), sentinel)) {
+                answers.push_back(std::move(*answer));
             }
-            auto agreement = redis::agree_on_master(answers, url().servers.size(), address());
-            if (agreement.presence) {
-                named_ = std::move(agreement.other);
-                return *agreement.presence;
-            }
-            if (Clock::now() >= deadline) {
-                return Presence::kUnknown;
-            }
-            std::this_thread::sleep_for(kPause);
         }
+        auto agreement = redis::agree_on_master(answers, url().servers.size(), address());
+        named_ = std::move(agreement.other);
+        return agreement.presence;
     }
 
     bool reconnect() override {
@@ -243,7 +235,7 @@ class SentinelMaster final : public OneMaster {
     Connection connect_to_named() {
         try {
             auto server = std::make_unique<RedisConnection>(
-                Endpoint{.address = *std::exchange(named_, {})}, url().login, url().tls);
+                NamedServer{.address = *std::exchange(named_, {})}, url().login, url().tls);
             server->append(redis::Command{"ROLE"});
             if (redis::read_role(*server->receive()) == redis::Role::kMaster) {
                 server->select(url().database);

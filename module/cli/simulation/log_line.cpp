@@ -1,10 +1,10 @@
 #include "module/cli/simulation/log_line.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "module/plan/rate.hpp"
 #include "module/report/verdict.hpp"
+#include "module/text/json_reader.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::cli {
@@ -105,12 +105,6 @@ bool take_json_other(std::string_view& rest, std::string_view& value) {
     return !value.empty();
 }
 
-/// A text without `\"`, `\u00e4` and so on; unchanged if it is not valid.
-std::string without_json_escapes(std::string_view text) {
-    const auto json = nlohmann::json::parse('"' + std::string(text) + '"', nullptr, false);
-    return json.is_string() ? json.get<std::string>() : std::string(text);
-}
-
 /// Takes a word without a quote or bracket at its start; a value in quotes may follow `=`.
 bool take_bare_word(std::string_view& rest, std::string_view& word) {
     auto end = std::min(rest.find(' '), rest.size());
@@ -191,7 +185,7 @@ bool LogLineParser::read_document(std::string_view rest) {
         }
         values_[value] = !is_text && text == "null" ? "" : text;
         if (is_text && text.find('\\') != text.npos) {
-            texts_[value] = without_json_escapes(text);
+            texts_[value] = without_json_escapes(text).value_or(std::string(text));
             values_[value] = texts_[value];
         }
     }

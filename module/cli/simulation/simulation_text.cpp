@@ -1,4 +1,5 @@
 #include "module/cli/simulation/simulation.hpp"
+#include "module/cli/terminal/json_value.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/plan/rate.hpp"

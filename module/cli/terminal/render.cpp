@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "module/cli/terminal/json_value.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/text_layout.hpp"
 #include "module/cli/terminal/time_text.hpp"

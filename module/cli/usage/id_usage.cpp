@@ -12,6 +12,7 @@
 #include "module/management/all_usage.hpp"
 #include "module/management/group_index.hpp"
 #include "module/management/groups.hpp"
+#include "module/management/history_reader.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/known_id.hpp"

@@ -7,6 +7,7 @@
 
 #include "module/cli/commands/commands.hpp"
 #include "module/cli/commands/operation_failure.hpp"
+#include "module/cli/terminal/json_value.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/terminal.hpp"
 #include "module/cli/terminal/text_layout.hpp"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "module/engine/quota/loaded_states.hpp"
+#include "module/quota/lease.hpp"
 #include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_windows.hpp"
 #include "module/quota/unstored_state.hpp"

@@ -43,18 +43,9 @@ void add_key_field(std::vector<KeyField>& fields, const KeyField& field) {
 
 }  // namespace
 
-const KeySourcesConf* default_key_sources(ngx_conf_t* cf) {
-    auto& all = MainConf::of(cf).key_sources;
-    if (all.empty()) {
-        all.push_back(std::make_unique<KeySourcesConf>());
-        all.front()->sources = {parse_key_source("bearer")};
-    }
-    return all.front().get();
-}
-
 char* read_key_from(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
     return read_once(cf, static_cast<LocationConf*>(conf)->key_from, [&](Words words) {
-        default_key_sources(cf);  // the first of them
+        MainConf::of(cf).default_key_sources();  // the first of them
         auto read = std::make_unique<KeySourcesConf>();
         read->position = Position::of(cf);
         for (const auto word : words.subspan(1)) {
@@ -71,7 +62,7 @@ char* read_key_from(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noex
 
 bool resolve_key_sources(ngx_conf_t* cf) {
     MainConf& conf = MainConf::of(cf);
-    default_key_sources(cf);
+    conf.default_key_sources();
     conf.user_variable = variable_index(cf, "remote_user");
     for (const auto& set : conf.key_sources) {
         for (const auto& source : set->sources) {

@@ -8,9 +8,6 @@ namespace tollgate::http {
 /// Reads `tollgate_key_from bearer | header:NAME…`.
 char* read_key_from(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
-/// The sources where no `tollgate_key_from` is set: `bearer`.
-const KeySourcesConf* default_key_sources(ngx_conf_t* cf);
-
 /// Finds the fields and the variables of all sources. Returns false after logging why a field
 /// cannot have keys. Call it when the whole configuration is merged.
 bool resolve_key_sources(ngx_conf_t* cf);

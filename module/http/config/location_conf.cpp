@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "module/http/config/complex_value.hpp"
-#include "module/http/config/key_sources.hpp"
 #include "module/key/key_record.hpp"
 #include "module/key/scopes.hpp"
 #include "module/plan/rate.hpp"
@@ -53,7 +52,7 @@ void inherit(LocationConf& conf, const LocationConf& outer) {
 /// The values where no directive is set: 0 and nullptr, except these.
 LocationConf defaults(ngx_conf_t* cf) {
     LocationConf conf{};
-    conf.key_from = default_key_sources(cf);
+    conf.key_from = MainConf::of(cf).default_key_sources();
     conf.headers = kXRateLimit;
     conf.scopes = &kNoScopes;
     conf.log_level = NGX_LOG_ERR;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "module/http/config/redis_block.hpp"
-#include "module/http/http_block.hpp"
 #include "module/plan/plan_directives.hpp"
 #include "module/text/name_hash.hpp"
 
@@ -20,20 +18,15 @@ std::string GuardedPlace::name() const {
     return core().locations == nullptr ? "a server without a location" : "a server";
 }
 
-MainConf& MainConf::of(ngx_conf_t* cf) {
-    return HttpBlock::of(cf).conf;
-}
-
-const MainConf& MainConf::of(ngx_http_request_t* r) {
-    return HttpBlock::of(r).conf;
+const KeySourcesConf* MainConf::default_key_sources() {
+    if (key_sources.empty()) {
+        key_sources.push_back(std::make_unique<KeySourcesConf>());
+        key_sources.front()->sources = {parse_key_source("bearer")};
+    }
+    return key_sources.front().get();
 }
 
 bool MainConf::resolve(ngx_conf_t* cf) {
-    for (const auto& conf : redis) {
-        if (!find_resolver(cf, *conf)) {
-            return false;
-        }
-    }
     for (const auto& table : tables) {
         if (table->redis_name.empty() && redis.size() != 1) {
             log_conf_error(cf, table->position,
@@ -43,7 +36,7 @@ bool MainConf::resolve(ngx_conf_t* cf) {
             return false;
         }
         const auto found = std::ranges::find_if(redis, [&](const auto& conf) {
-            return table->redis_name.empty() || conf->endpoint.name == table->redis_name;
+            return table->redis_name.empty() || conf->link.name == table->redis_name;
         });
         if (found == redis.end()) {
             log_conf_error(cf, table->position,

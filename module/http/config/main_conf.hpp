@@ -13,13 +13,13 @@
 #include "module/http/nginx.hpp"
 #include "module/key/key_source.hpp"
 #include "module/plan/plan.hpp"
-#include "module/redis/io/endpoint.hpp"
+#include "module/redis/io/link_conf.hpp"
 
 namespace tollgate::http {
 
 /// A `tollgate_redis` block.
 struct RedisConf {
-    redis::Endpoint endpoint;
+    redis::LinkConf link;
     struct Sentinel {
         /// nullptr without `sentinel`, once the block is read
         std::unique_ptr<redis::SentinelGroup> group = std::make_unique<redis::SentinelGroup>();
@@ -107,8 +107,12 @@ struct MainConf {
     MainConf(const MainConf&) = delete;
     MainConf& operator=(const MainConf&) = delete;
 
+    /// The configuration that an HttpBlock has; defined beside it.
     static MainConf& of(ngx_conf_t* cf);
     static const MainConf& of(ngx_http_request_t* r);
+
+    /// The sources where no `tollgate_key_from` is set: `bearer`. Made by the first call.
+    const KeySourcesConf* default_key_sources();
 
     /// Resolves the names of plan tables and Redis blocks, which may be defined in any order.
     /// Returns false after logging what is missing.

@@ -95,18 +95,17 @@ constexpr RedisDirective kRedisDirectives[] = {
     {"sentinel", "MASTER ADDR...", read_servers},
     {"resolver", "ADDR...", read_resolver},
     {"resolver_timeout", "TIME",
-     [](Cf, Conf& c, Words w) { c.endpoint.resolver.timeout = parse_timeout(w[1]); }},
-    {"username", "NAME", [](Cf, Conf& c, Words w) { c.endpoint.username = w[1]; }},
-    {"password", "TEXT", [](Cf, Conf& c, Words w) { c.endpoint.password = w[1]; }},
+     [](Cf, Conf& c, Words w) { c.link.resolver.timeout = parse_timeout(w[1]); }},
+    {"username", "NAME", [](Cf, Conf& c, Words w) { c.link.username = w[1]; }},
+    {"password", "TEXT", [](Cf, Conf& c, Words w) { c.link.password = w[1]; }},
     {"password_file", "FILE",
-     [](Cf cf, Conf& c, Words w) { c.endpoint.password = read_password_file(cf, w); }},
-    {"database", "NUMBER",
-     [](Cf, Conf& c, Words w) { c.endpoint.database = parse_database(w[1]); }},
+     [](Cf cf, Conf& c, Words w) { c.link.password = read_password_file(cf, w); }},
+    {"database", "NUMBER", [](Cf, Conf& c, Words w) { c.link.database = parse_database(w[1]); }},
     {"prefix", "TEXT",
      [](Cf, Conf& c, Words w) { c.settings.keys = redis::Keys(std::string(w[1])); }},
     {"connect_timeout", "TIME",
-     [](Cf, Conf& c, Words w) { c.endpoint.connect_timeout = parse_timeout(w[1]); }},
-    {"timeout", "TIME", [](Cf, Conf& c, Words w) { c.endpoint.timeout = parse_timeout(w[1]); }},
+     [](Cf, Conf& c, Words w) { c.link.connect_timeout = parse_timeout(w[1]); }},
+    {"timeout", "TIME", [](Cf, Conf& c, Words w) { c.link.timeout = parse_timeout(w[1]); }},
     {"on_failure", "POLICY",
      [](Cf, Conf& c, Words w) { c.settings.on_failure = parse_policy(w[1]); }},
     {"key_cache", "TIME",
@@ -124,13 +123,11 @@ constexpr RedisDirective kRedisDirectives[] = {
      [](Cf, Conf& c, Words w) { c.tls_settings.server_name = required_value(w); }},
     {"sentinel_tls", "on|off", [](Cf, Conf& c, Words w) { c.sentinel.tls = parse_flag(w); }},
     {"sentinel_username", "NAME",
-     [](Cf, Conf& c, Words w) { c.sentinel.group->endpoint.username = w[1]; }},
+     [](Cf, Conf& c, Words w) { c.sentinel.group->link.username = w[1]; }},
     {"sentinel_password", "TEXT",
-     [](Cf, Conf& c, Words w) { c.sentinel.group->endpoint.password = w[1]; }},
+     [](Cf, Conf& c, Words w) { c.sentinel.group->link.password = w[1]; }},
     {"sentinel_password_file", "FILE",
-     [](Cf cf, Conf& c, Words w) {
-         c.sentinel.group->endpoint.password = read_password_file(cf, w);
-     }},
+     [](Cf cf, Conf& c, Words w) { c.sentinel.group->link.password = read_password_file(cf, w); }},
 };
 
 /// The first directive of the block whose name begins with a prefix; empty if there is none.
@@ -161,7 +158,7 @@ void check_servers(const RedisConf& conf) {
         throw ParseError("\"server\", \"sentinel\" or \"cluster\" is missing");
     }
     // A cluster has database 0 only, and a hash tag in the prefix would put all keys into one slot.
-    if (first == "cluster" && conf.endpoint.database != 0) {
+    if (first == "cluster" && conf.link.database != 0) {
         throw ParseError("\"database\" with \"cluster\"");
     }
     if (first == "cluster" && conf.settings.keys.probe().find('{') != std::string::npos) {
@@ -175,12 +172,12 @@ void finish_sentinel(RedisConf& conf) {
         return;
     }
     redis::SentinelGroup& group = *conf.sentinel.group;
-    if (group.endpoint.password.empty() && !group.endpoint.username.empty()) {
+    if (group.link.password.empty() && !group.link.username.empty()) {
         throw ParseError("\"sentinel_username\" without \"sentinel_password\"");
     }
-    group.endpoint.name = conf.endpoint.name;
+    group.link.name = conf.link.name;
     std::string names = group.master_name;
-    for (const redis::Server& server : group.endpoint.servers) {
+    for (const redis::Server& server : group.link.servers) {
         for (const redis::SocketAddress& address : server.addresses) {
             names.append(" ").append(address.name());
         }
@@ -224,22 +221,22 @@ void make_tls_contexts(ngx_conf_t* cf, RedisConf& conf) {
         settings.server_name = server_name_of(conf.host);
     }
     if (conf.tls) {
-        conf.endpoint.tls = std::make_unique<redis::TlsContext>(cf, settings);
+        conf.link.tls = std::make_unique<redis::TlsContext>(cf, settings);
     }
     if (has_sentinel_tls) {
-        group->endpoint.tls = std::make_unique<redis::TlsContext>(cf, settings);
+        group->link.tls = std::make_unique<redis::TlsContext>(cf, settings);
     }
 }
 
 /// Checks and completes a block whose directives are read.
 void finish(ngx_conf_t* cf, RedisConf& conf) {
     check_servers(conf);
-    if (conf.endpoint.password.empty() && !conf.endpoint.username.empty()) {
+    if (conf.link.password.empty() && !conf.link.username.empty()) {
         throw ParseError("\"username\" without a password");
     }
-    conf.settings.name = conf.endpoint.name;
-    conf.settings.timeout = conf.endpoint.timeout;
-    std::string data = std::to_string(conf.endpoint.database) + " " + conf.settings.keys.probe();
+    conf.settings.name = conf.link.name;
+    conf.settings.timeout = conf.link.timeout;
+    std::string data = std::to_string(conf.link.database) + " " + conf.settings.keys.probe();
     for (const std::string& server : conf.servers) {
         data.append("\n").append(server);
     }
@@ -254,9 +251,9 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
     return read_directive(cf, [&] {
         auto& main = MainConf::of(cf);
         auto conf = std::make_unique<RedisConf>();
-        conf->endpoint.name = words_of(cf)[1];
+        conf->link.name = words_of(cf)[1];
         for (const auto& other : main.redis) {
-            check_names("tollgate_redis", conf->endpoint.name, other->endpoint.name);
+            check_names("tollgate_redis", conf->link.name, other->link.name);
         }
         read_block(cf, [&](Words words) {
             find_directive(kRedisDirectives, "tollgate_redis", words, conf->seen)
@@ -265,7 +262,7 @@ char* read_redis_block(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*
         try {
             finish(cf, *conf);
         } catch (const ParseError& e) {
-            throw ParseError(e.what() + (" in tollgate_redis " + in_quotes(conf->endpoint.name)));
+            throw ParseError(e.what() + (" in tollgate_redis " + in_quotes(conf->link.name)));
         }
         main.redis.push_back(std::move(conf));
         return nullptr;

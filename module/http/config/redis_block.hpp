@@ -16,10 +16,10 @@ void read_servers(ngx_conf_t* cf, RedisConf& conf, Words words);
 /// Throws LoggedConfError.
 void read_resolver(ngx_conf_t* cf, RedisConf& conf, Words words);
 
-/// Takes what the block does not set from the http block: the resolver and `resolver_timeout`. Call
+/// Takes what the blocks do not set from the http block: the resolver and `resolver_timeout`. Call
 /// it when all directives are read. Returns false after a message if names of the configuration are
 /// resolved at run time and there is no resolver. A block with `sentinel` or `cluster` may be
 /// without one: host names that the servers report are then not resolved.
-bool find_resolver(ngx_conf_t* cf, RedisConf& conf);
+bool find_resolvers(ngx_conf_t* cf, const MainConf& conf);
 
 }  // namespace tollgate::http

@@ -53,6 +53,43 @@ bool has_name(const std::vector<redis::Server>& servers) {
         servers, [](const redis::Server& server) { return server.addresses.empty(); });
 }
 
+/// Takes what a block does not set from the http block. Returns false after a message: see
+/// find_resolvers().
+bool find_resolver(ngx_conf_t* cf, RedisConf& conf) {
+    redis::SentinelGroup* const group = conf.sentinel.group.get();
+    const bool is_needed =
+        has_name(conf.link.servers) || (group != nullptr && has_name(group->link.servers));
+    // Sentinels and clusters may report servers by their names.
+    if (!is_needed && group == nullptr && !conf.settings.is_cluster) {
+        return true;
+    }
+    const auto& core = core_location(cf);
+    redis::Resolver& own = conf.link.resolver;
+    // Without the directive, nginx may create a resolver that has no name servers.
+    if (own.resolver == nullptr && core.resolver != nullptr &&
+        core.resolver->connections.nelts > 0) {
+        own.resolver = core.resolver;
+    }
+    if (own.resolver == nullptr) {
+        if (is_needed) {
+            log_conf_error(cf, conf.server_position,
+                           "\"resolve\" in tollgate_redis " + in_quotes(conf.link.name) +
+                               " needs a \"resolver\" directive");
+        }
+        return !is_needed;
+    }
+    if (own.timeout == own.timeout.zero()) {
+        constexpr std::chrono::milliseconds kDefault = std::chrono::seconds(30);
+        own.timeout = core.resolver_timeout == NGX_CONF_UNSET_MSEC
+                          ? kDefault
+                          : std::chrono::milliseconds(core.resolver_timeout);
+    }
+    if (group != nullptr) {
+        group->link.resolver = own;
+    }
+    return true;
+}
+
 }  // namespace
 
 void read_servers(ngx_conf_t* cf, RedisConf& conf, Words words) {
@@ -72,7 +109,7 @@ void read_servers(ngx_conf_t* cf, RedisConf& conf, Words words) {
     if (addresses.empty()) {
         throw ParseError("no address in " + in_quotes(directive) + " directive");
     }
-    auto& servers = is_sentinel ? conf.sentinel.group->endpoint.servers : conf.endpoint.servers;
+    auto& servers = is_sentinel ? conf.sentinel.group->link.servers : conf.link.servers;
     bool has_unix_socket = false;
     for (const std::string_view text : addresses) {
         std::string_view host;
@@ -92,45 +129,15 @@ void read_servers(ngx_conf_t* cf, RedisConf& conf, Words words) {
 
 void read_resolver(ngx_conf_t* cf, RedisConf& conf, Words /*words*/) {
     auto* words = static_cast<ngx_str_t*>(cf->args->elts);
-    conf.endpoint.resolver.resolver = ngx_resolver_create(cf, words + 1, cf->args->nelts - 1);
-    if (conf.endpoint.resolver.resolver == nullptr) {
+    conf.link.resolver.resolver = ngx_resolver_create(cf, words + 1, cf->args->nelts - 1);
+    if (conf.link.resolver.resolver == nullptr) {
         throw LoggedConfError();
     }
 }
 
-bool find_resolver(ngx_conf_t* cf, RedisConf& conf) {
-    redis::SentinelGroup* const group = conf.sentinel.group.get();
-    const bool is_needed =
-        has_name(conf.endpoint.servers) || (group != nullptr && has_name(group->endpoint.servers));
-    // Sentinels and clusters may report servers by their names.
-    if (!is_needed && group == nullptr && !conf.settings.is_cluster) {
-        return true;
-    }
-    const auto& core = core_location(cf);
-    redis::Resolver& own = conf.endpoint.resolver;
-    // Without the directive, nginx may create a resolver that has no name servers.
-    if (own.resolver == nullptr && core.resolver != nullptr &&
-        core.resolver->connections.nelts > 0) {
-        own.resolver = core.resolver;
-    }
-    if (own.resolver == nullptr) {
-        if (is_needed) {
-            log_conf_error(cf, conf.server_position,
-                           "\"resolve\" in tollgate_redis " + in_quotes(conf.endpoint.name) +
-                               " needs a \"resolver\" directive");
-        }
-        return !is_needed;
-    }
-    if (own.timeout == own.timeout.zero()) {
-        constexpr std::chrono::milliseconds kDefault = std::chrono::seconds(30);
-        own.timeout = core.resolver_timeout == NGX_CONF_UNSET_MSEC
-                          ? kDefault
-                          : std::chrono::milliseconds(core.resolver_timeout);
-    }
-    if (group != nullptr) {
-        group->endpoint.resolver = own;
-    }
-    return true;
+bool find_resolvers(ngx_conf_t* cf, const MainConf& conf) {
+    return std::ranges::all_of(conf.redis,
+                               [&](const auto& redis) { return find_resolver(cf, *redis); });
 }
 
 }  // namespace tollgate::http

@@ -25,7 +25,7 @@ std::string_view find_admin_mistake(ngx_conf_t* cf, const LocationConf& conf) {
     AdminConf& admin = *conf.content->admin;
     auto& redis = MainConf::of(cf).redis;
     const auto found = std::ranges::find(redis, admin.redis_name,
-                                         [](const auto& each) { return each->endpoint.name; });
+                                         [](const auto& each) { return each->link.name; });
     if (found == redis.end()) {
         return "names an unknown \"tollgate_redis\"";
     }

@@ -37,8 +37,8 @@ Status status_of(ngx_http_request_t* r) {
     SharedMemory& memory = *block.memory;
     Status status = node_status(block.conf, memory);
     for (std::size_t i = 0; i < block.conf.redis.size() && block.worker != nullptr; ++i) {
-        const auto redis = std::ranges::find(status.redis, block.conf.redis[i]->endpoint.name,
-                                             &Status::Redis::name);
+        const auto redis =
+            std::ranges::find(status.redis, block.conf.redis[i]->link.name, &Status::Redis::name);
         if (redis != status.redis.end()) {
             block.worker->clients()[i]->describe(*redis);
         }

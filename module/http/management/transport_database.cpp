@@ -227,7 +227,11 @@ void TransportDatabase::note_use(redis::Slot slot) {
 
 management::Task<management::Durability> TransportDatabase::acknowledge() {
     auto used = std::exchange(used_, {});
-    auto durability = co_await acknowledge_changes(*this, transport_, used);
+    WorkerDeployment deployment(transport_, used);
+    auto durability = co_await management::acknowledge_changes(*this, deployment);
+    if (durability == management::Durability::kUndone) {
+        transport_.search_masters();
+    }
     // After ASK, another server has executed a call.
     const auto redirections = transport_.engine().statistics()["redirections"].value();
     if (std::exchange(redirections_, redirections) != redirections) {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "module/http/management/acknowledgement.hpp"
 #include "module/http/management/operation_turns.hpp"
+#include "module/http/management/worker_deployment.hpp"
 #include "module/http/redis/redis_client.hpp"
 #include "module/management/database.hpp"
 

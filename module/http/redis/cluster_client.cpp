@@ -61,9 +61,9 @@ ClusterClient::ClusterClient(const RedisConf& conf, std::span<const ServedTable>
       workers_(counts.workers),
       log_(log),
       engine_(conf.settings, tables, zone, counts.own, router_, environment),
-      tls_(conf.endpoint.tls.get(), sessions, counts.own),
-      servers_(conf.endpoint.servers, conf.endpoint.resolver,
-               "redis \"" + conf.endpoint.name + "\"", *this, log),
+      tls_(conf.link.tls.get(), sessions, counts.own),
+      servers_(conf.link.servers, conf.link.resolver, "redis \"" + conf.link.name + "\"", *this,
+               log),
       answered_(redis::Event::calling<&ClusterClient::deliver>(this, log)),
       router_(conf.settings.name_hash, conf.settings.timeout, *this, environment,
               static_cast<std::uint32_t>(ngx_random())),
@@ -225,7 +225,7 @@ void ClusterClient::log_name(const std::string& server) noexcept {
         ngx_log_error(NGX_LOG_ERR, log_, 0,
                       "tollgate: redis \"%s\": the cluster reports the server %s by its host name, "
                       "and there is no \"resolver\": servers with names are unreachable",
-                      conf_.endpoint.name.c_str(), server.c_str());
+                      conf_.link.name.c_str(), server.c_str());
     }
 }
 
@@ -236,7 +236,7 @@ void ClusterClient::log_problem(std::string_view problem) noexcept {
         attempt(engine_.log(), [&] {
             ngx_log_error(NGX_LOG_WARN, log_, 0,
                           "tollgate: redis \"%s\": no slot map from server %s: %V",
-                          conf_.endpoint.name.c_str(), to_text(asked_).c_str(), &text);
+                          conf_.link.name.c_str(), to_text(asked_).c_str(), &text);
         });
     }
 }

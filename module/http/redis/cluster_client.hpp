@@ -34,10 +34,10 @@ class ClusterClient final : public RedisClient,
     ClusterClient& operator=(const ClusterClient&) = delete;
 
     engine::Engine& engine() override { return engine_; }
-    std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
+    std::chrono::milliseconds timeout() const override { return conf_.link.timeout; }
     void poll() noexcept override;
     void describe(Status::Redis& redis) const override;
-    redis::Access access() override { return {conf_.endpoint, tls_.peer(), log_}; }
+    redis::Access access() override { return {conf_.link, tls_.peer(), log_}; }
     std::optional<redis::Server> master_of(redis::Slot slot) const override;
     std::string probe_key(redis::Slot slot) const override;
     std::optional<Electorate> electorate() override;

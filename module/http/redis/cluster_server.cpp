@@ -12,15 +12,15 @@ ClusterClient::Server::Server(ClusterClient& client, const redis::ServerAddress&
     : client_(client),
       address_(address),
       text_(to_text(address)),
-      name_(name_hash(client.conf_.endpoint.name + " " + text_)),
-      addresses_({{address, redis::numeric_address(address)}}, client.conf_.endpoint.resolver,
-                 "redis \"" + client.conf_.endpoint.name + "\"", *this, client.log_),
+      name_(name_hash(client.conf_.link.name + " " + text_)),
+      addresses_({{address, redis::numeric_address(address)}}, client.conf_.link.resolver,
+                 "redis \"" + client.conf_.link.name + "\"", *this, client.log_),
       management_(client.access(), addresses_.list(), client.probe_key(slot), *this),
       connection_(client.access(), addresses_.list(), client.probe_key(slot), *this) {
     client_.open_.push_back(this);
     // The first attempt may have failed while the connection was made.
     client_.count_breakers();
-    if (addresses_.list().empty() && client.conf_.endpoint.resolver.resolver == nullptr) {
+    if (addresses_.list().empty() && client.conf_.link.resolver.resolver == nullptr) {
         client_.log_name(text_);
     }
 }
@@ -51,7 +51,7 @@ void ClusterClient::Server::on_breaker_open(std::string_view reason) noexcept {
         ngx_str_t text = borrow(shown);
         ngx_log_error(NGX_LOG_ERR, client_.log_, 0,
                       "tollgate: redis \"%s\": server %s is unreachable: %V",
-                      client_.conf_.endpoint.name.c_str(), text_.c_str(), &text);
+                      client_.conf_.link.name.c_str(), text_.c_str(), &text);
     }
 }
 
@@ -59,7 +59,7 @@ void ClusterClient::Server::on_breaker_close() noexcept {
     client_.count_breakers();
     if (set_unreachable(false)) {
         ngx_log_error(NGX_LOG_NOTICE, client_.log_, 0, "tollgate: redis \"%s\": server %s is back",
-                      client_.conf_.endpoint.name.c_str(), text_.c_str());
+                      client_.conf_.link.name.c_str(), text_.c_str());
     }
     client_.engine_.publish_plans();
 }

@@ -15,9 +15,9 @@ MasterClient::MasterClient(const RedisConf& conf, std::span<const ServedTable> t
       workers_(counts.workers),
       log_(log),
       engine_(conf.settings, tables, zone, counts.own, *this, environment),
-      servers_(conf.endpoint.servers, conf.endpoint.resolver,
-               "redis \"" + conf.endpoint.name + "\"", *this, log),
-      tls_(conf.endpoint.tls.get(), sessions, counts.own),
+      servers_(conf.link.servers, conf.link.resolver, "redis \"" + conf.link.name + "\"", *this,
+               log),
+      tls_(conf.link.tls.get(), sessions, counts.own),
       sentinels_(make_sentinels()),
       management_(access(), addresses(), conf.settings.keys.probe(), *this),
       connection_(access(), addresses(), conf.settings.keys.probe(), *this),
@@ -28,8 +28,8 @@ std::unique_ptr<redis::SentinelDirectory> MasterClient::make_sentinels() {
     if (group == nullptr) {
         return nullptr;
     }
-    if (group->endpoint.tls != nullptr) {
-        sentinel_tls_.emplace(*group->endpoint.tls, no_sessions_);
+    if (group->link.tls != nullptr) {
+        sentinel_tls_.emplace(*group->link.tls, no_sessions_);
     }
     redis::SentinelClient& client = *this;
     // ngx_worker is 0 also without worker processes.
@@ -144,7 +144,7 @@ void MasterClient::on_breaker_open(std::string_view reason) noexcept {
         const redis::LogText shown(reason);
         ngx_str_t text = borrow(shown);
         ngx_log_error(NGX_LOG_ERR, log_, 0, "tollgate: redis \"%s\" is unreachable: %V",
-                      conf_.endpoint.name.c_str(), &text);
+                      conf_.link.name.c_str(), &text);
     }
 }
 
@@ -156,7 +156,7 @@ void MasterClient::on_breaker_close() noexcept {
     }();
     if (is_last) {
         ngx_log_error(NGX_LOG_NOTICE, log_, 0, "tollgate: redis \"%s\" is back",
-                      conf_.endpoint.name.c_str());
+                      conf_.link.name.c_str());
     }
     engine_.publish_plans();
 }

@@ -37,12 +37,12 @@ class MasterClient final : public RedisClient,
     MasterClient& operator=(const MasterClient&) = delete;
 
     engine::Engine& engine() override { return engine_; }
-    std::chrono::milliseconds timeout() const override { return conf_.endpoint.timeout; }
+    std::chrono::milliseconds timeout() const override { return conf_.link.timeout; }
     void poll() noexcept override {
         connection_.poll();
         management_.poll();
     }
-    redis::Access access() override { return {conf_.endpoint, tls_.peer(), log_}; }
+    redis::Access access() override { return {conf_.link, tls_.peer(), log_}; }
     std::optional<redis::Server> master_of(redis::Slot slot) const override;
     std::string probe_key(redis::Slot /*slot*/) const override {
         return conf_.settings.keys.probe();
@@ -82,7 +82,7 @@ class MasterClient final : public RedisClient,
 
     RedisStatistics& statistics() const { return engine_.statistics(); }
     redis::Access sentinel_access() {
-        return {conf_.sentinel.group->endpoint, sentinel_tls_ ? &*sentinel_tls_ : nullptr, log_};
+        return {conf_.sentinel.group->link, sentinel_tls_ ? &*sentinel_tls_ : nullptr, log_};
     }
     std::unique_ptr<redis::SentinelDirectory> make_sentinels();
     void search_master() noexcept;

@@ -7,7 +7,7 @@
 
 #include "module/engine/engine.hpp"
 #include "module/http/nginx.hpp"
-#include "module/redis/io/endpoint.hpp"
+#include "module/redis/io/link_conf.hpp"
 #include "module/redis/io/resolved_servers.hpp"
 #include "module/redis/protocol/interface.hpp"
 #include "module/report/status.hpp"

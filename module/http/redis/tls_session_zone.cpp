@@ -36,7 +36,7 @@ ngx_int_t init_tls_session_zone(ngx_shm_zone_t* zone, void* old) noexcept {
 }  // namespace
 
 bool add_tls_session_zone(ngx_conf_t* cf, HttpBlock& block) {
-    const auto has_tls = [](const auto& redis) { return redis->endpoint.tls != nullptr; };
+    const auto has_tls = [](const auto& redis) { return redis->link.tls != nullptr; };
     if (std::ranges::none_of(block.conf.redis, has_tls)) {
         return true;
     }

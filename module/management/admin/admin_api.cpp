@@ -9,6 +9,7 @@
 #include "module/management/admin/resources.hpp"
 #include "module/management/operation_error.hpp"
 #include "module/redis/protocol/schema.hpp"
+#include "module/text/json_reader.hpp"
 
 namespace tollgate::management {
 

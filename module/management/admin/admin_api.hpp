@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,16 +23,6 @@ namespace tollgate::management {
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                            std::vector<const PlanTable*> tables, CallerRights& rights,
                            AdminRequest request);
-
-/// Which requests wait for places together. Those of one lane take none from another one.
-enum class Lane : std::uint8_t {
-    kLists,    ///< searches, lists and histories
-    kReads,    ///< reads of one id, and what needs no Redis
-    kChanges,  ///< all changes but the following
-    kEndings,  ///< revocations, and changes of a state
-    kBatches,  ///< batches: each has its place for all of its operations
-};
-inline constexpr std::size_t kLanes = 5;
 
 /// The lane of a request.
 Lane lane_of(const AdminRequest& request);

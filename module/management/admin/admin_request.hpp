@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,6 +35,16 @@ struct AdminRequest {
     /// The id of the caller's key.
     std::string caller_id() const { return actor.substr(actor.find(':') + 1); }
 };
+
+/// Which requests wait for places together. Those of one lane take none from another one.
+enum class Lane : std::uint8_t {
+    kLists,    ///< searches, lists and histories
+    kReads,    ///< reads of one id, and what needs no Redis
+    kChanges,  ///< all changes but the following
+    kEndings,  ///< revocations, and changes of a state
+    kBatches,  ///< batches: each has its place for all of its operations
+};
+inline constexpr std::size_t kLanes = 5;
 
 /// The name that the caller, or a proxy, has given to a request, for the audit: the field
 /// `X-Request-Id` or, without it, the trace-id of `traceparent` (W3C Trace Context). Empty if there

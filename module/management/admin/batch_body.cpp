@@ -8,6 +8,7 @@
 #include "module/management/admin/json_slices.hpp"
 #include "module/management/admin/resources.hpp"
 #include "module/management/operation_error.hpp"
+#include "module/text/json_reader.hpp"
 
 namespace tollgate::management {
 

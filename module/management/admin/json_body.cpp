@@ -1,19 +1,18 @@
 #include "module/management/admin/json_body.hpp"
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "module/management/operation_error.hpp"
+#include "module/text/json_reader.hpp"
 #include "module/text/whole_number.hpp"
 
 namespace tollgate::management {
 
 namespace {
 
-/// Receives the parts of a JSON text from nlohmann's SAX parser. It makes no value of
-/// nlohmann_json, whose destructor allocates memory.
-class BodyReader {
+/// Keeps the members of a JSON object. Throws OperationError at the first mistake.
+class BodyReader final : public JsonReceiver {
   public:
     using Members = std::map<std::string, JsonBody::Member, std::less<>>;
 
@@ -21,26 +20,19 @@ class BodyReader {
 
     Members take() { return std::move(members_); }
 
-    bool null() { return add(JsonBody::Null{}); }
-    bool boolean(bool value) { return add(value); }
-    bool number_integer(std::int64_t value) { return add(value); }
-    bool number_unsigned(std::uint64_t value) {
-        if (!std::in_range<std::int64_t>(value)) {
-            refuse_large_integer();
-        }
-        return add(static_cast<std::int64_t>(value));
-    }
-    /// nlohmann_json reads an integer of more than 64 bits as a float.
-    bool number_float(double value, const std::string& text) {
+    bool null() override { return add(JsonBody::Null{}); }
+    bool boolean(bool value) override { return add(value); }
+    bool integer(std::int64_t value) override { return add(value); }
+    bool large_integer(std::uint64_t /*value*/) override { refuse_large_integer(); }
+    bool number(double value, const std::string& text) override {
         if (is_integer(text)) {
             refuse_large_integer();
         }
         return add(value);
     }
-    bool string(std::string& value) { return add(std::move(value)); }
-    bool binary(nlohmann::json::binary_t& /*value*/) { return false; }
+    bool string(std::string& value) override { return add(std::move(value)); }
 
-    bool start_object(std::size_t /*size*/) {
+    bool start_object() override {
         if (depth_ == 2) {
             add_object();
         } else if (depth_ > 0) {
@@ -50,27 +42,26 @@ class BodyReader {
         ++depth_;
         return true;
     }
-    bool end_object() { return --depth_ >= 0; }
-    bool key(std::string& name) {
+    bool end_object() override { return --depth_ >= 0; }
+    bool key(std::string& name) override {
         std::string& target = depth_ == 1 ? name_ : inner_name_;
         target = std::move(name);
         return true;
     }
-    bool start_array(std::size_t /*size*/) {
+    bool start_array() override {
         require_place();
         set(JsonBody::Texts{});
         ++depth_;
         return true;
     }
-    bool end_array() { return --depth_ >= 0; }
+    bool end_array() override { return --depth_ >= 0; }
 
-    bool parse_error(std::size_t position, const std::string& /*token*/,
-                     const nlohmann::json::exception& /*error*/) {
-        refuse(subject_ + " is not valid JSON, at byte " + std::to_string(position));
+    bool invalid(std::size_t byte) override {
+        refuse(subject_ + " is not valid JSON, at byte " + std::to_string(byte));
     }
 
   private:
-    void refuse_large_integer() const {
+    [[noreturn]] void refuse_large_integer() const {
         if (depth_ == 0) {
             require_place();
         }
@@ -153,18 +144,13 @@ class BodyReader {
 
 }  // namespace
 
-bool is_json_text(std::string_view text) {
-    // nlohmann_json ignores what follows a zero byte.
-    return text.find('\0') == std::string_view::npos && nlohmann::json::accept(text);
-}
-
 JsonBody::JsonBody(std::string_view text, std::string_view subject) {
     if (!text.empty()) {
         BodyReader reader(subject);
         if (text.find('\0') != std::string_view::npos) {
             refuse(std::string(subject) + " contains a zero byte");
         }
-        nlohmann::json::sax_parse(text, &reader);
+        read_json(text, reader);
         members_ = reader.take();
     }
 }

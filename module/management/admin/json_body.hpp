@@ -11,9 +11,6 @@
 
 namespace tollgate::management {
 
-/// Whether the text is valid JSON, in UTF-8.
-bool is_json_text(std::string_view text);
-
 /// The JSON object in the body of a request, or in a line of an import. A member is a JSON null, a
 /// boolean, a number, a text, a list of texts, an object of JSON values that are neither objects
 /// nor lists, or a list of such objects.

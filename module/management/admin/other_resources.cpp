@@ -11,10 +11,10 @@
 #include "module/management/all_usage.hpp"
 #include "module/management/audit.hpp"
 #include "module/management/ban.hpp"
+#include "module/management/history_reader.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/known_id.hpp"
 #include "module/management/operation_error.hpp"
-#include "module/management/usage_history.hpp"
 #include "module/plan/published_plans.hpp"
 #include "module/text/rfc3339.hpp"
 

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "module/management/admin/admin_api.hpp"
 #include "module/management/admin/admin_request.hpp"
 #include "module/management/admin/caller_rights.hpp"
 #include "module/management/admin/preconditions.hpp"

@@ -37,7 +37,7 @@ Connection::Connection(const Access& access, const SocketAddresses& addresses,
       traits_(traits),
       link_(
           std::make_unique<Link>(access, addresses, static_cast<LinkOwner&>(*this), traits.limits)),
-      pipeline_(static_cast<std::uint64_t>(ngx_random()), access.endpoint.timeout),
+      pipeline_(static_cast<std::uint64_t>(ngx_random()), access.conf.timeout),
       random_(static_cast<unsigned>(ngx_random())),
       reason_("no address is known"),
       timer_(Event::calling<&Connection::on_timer>(this, access.log)),
@@ -69,8 +69,8 @@ bool Connection::push(Call&& call, std::unique_ptr<ReplyHandler>&& handler) noex
         return true;
     } catch (const std::exception& e) {
         ngx_log_error(NGX_LOG_CRIT, access_.log, 0,
-                      "tollgate: redis \"%s\": a call was not sent: %s",
-                      access_.endpoint.name.c_str(), e.what());
+                      "tollgate: redis \"%s\": a call was not sent: %s", access_.conf.name.c_str(),
+                      e.what());
         return false;
     }
 }
@@ -210,7 +210,7 @@ void Connection::log_loss(std::string_view reason, bool is_failure) noexcept {
     const ngx_uint_t level = is_failure ? NGX_LOG_WARN : NGX_LOG_NOTICE;
     if (const auto left_out = losses_.admit(Clock::now())) {
         ngx_log_error(level, access_.log, 0, "tollgate: redis \"%s\": %*s%s",
-                      access_.endpoint.name.c_str(), reason.size(), reason.data(),
+                      access_.conf.name.c_str(), reason.size(), reason.data(),
                       *left_out > 0 ? "; more connections were lost since the last line" : "");
     }
 }
@@ -283,12 +283,12 @@ void Connection::leave_late(Time now) noexcept {
             // Nothing throws from here on.
             late = replies.get();
             late->take(std::exchange(link_, std::move(next)), std::move(written),
-                       now + kLateReplies * access_.endpoint.timeout);
+                       now + kLateReplies * access_.conf.timeout);
             late_.push_back(std::move(replies));
         }
     } catch (const std::exception& e) {
         ngx_log_error(NGX_LOG_CRIT, access_.log, 0, "tollgate: redis \"%s\": %s",
-                      access_.endpoint.name.c_str(), e.what());
+                      access_.conf.name.c_str(), e.what());
     }
     if (late == nullptr) {
         link_->give_up(kReason);

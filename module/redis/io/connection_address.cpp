@@ -119,8 +119,7 @@ void Connection::take_successor() noexcept {
     link_->set_owner(*this);
     state_.on_moved();
     ngx_log_error(NGX_LOG_NOTICE, access_.log, 0, "tollgate: redis \"%s\": moved from %s to %s",
-                  access_.endpoint.name.c_str(),
-                  old->address() ? old->address()->name().c_str() : "-",
+                  access_.conf.name.c_str(), old->address() ? old->address()->name().c_str() : "-",
                   link_->address() ? link_->address()->name().c_str() : "-");
     note_accepted(successor->time());
     listener_.on_connected(false);

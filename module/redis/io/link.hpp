@@ -17,8 +17,8 @@ extern "C" {
 #include <string_view>
 
 #include "module/redis/io/captured_log.hpp"
-#include "module/redis/io/endpoint.hpp"
 #include "module/redis/io/event.hpp"
+#include "module/redis/io/link_conf.hpp"
 #include "module/redis/io/tls_peer.hpp"
 #include "module/redis/protocol/greeting.hpp"
 #include "module/redis/protocol/interface.hpp"

@@ -1,4 +1,4 @@
-// Establishes a link: tries the addresses of the endpoint in turn, then completes the TLS handshake
+// Establishes a link: tries the addresses of the server in turn, then completes the TLS handshake
 // and sends AUTH and SELECT.
 
 #include <poll.h>
@@ -75,7 +75,7 @@ void Link::open_socket() {
     ngx_tcp_nodelay(connection);  // Commands must not wait for earlier replies.
     reader_ = std::make_unique<ReplyReader>(limits_);
     state_ = State::kConnecting;
-    deadline_ = Clock::now() + access_.endpoint.connect_timeout;
+    deadline_ = Clock::now() + access_.conf.connect_timeout;
     timeout_.start_until(deadline_);
 }
 
@@ -135,8 +135,7 @@ std::string Link::failed_connect(ngx_err_t error) const {
 
 void Link::greet() {
     state_ = State::kGreeting;
-    greeting_.begin(access_.endpoint.username, access_.endpoint.password, access_.endpoint.database,
-                    out_);
+    greeting_.begin(access_.conf.username, access_.conf.password, access_.conf.database, out_);
     if (greeting_.done()) {
         become_ready();
     } else {

@@ -68,8 +68,8 @@ void ManagementConnection::run(Call call, std::unique_ptr<ReplyHandler> handler)
     } catch (const std::exception& e) {
         waiting_.resize(waiting);
         ngx_log_error(NGX_LOG_CRIT, access_.log, 0,
-                      "tollgate: redis \"%s\": a call was not sent: %s",
-                      access_.endpoint.name.c_str(), e.what());
+                      "tollgate: redis \"%s\": a call was not sent: %s", access_.conf.name.c_str(),
+                      e.what());
         handler->on_failure();  // NOLINT(bugprone-use-after-move): it was not moved
         return;
     }

@@ -40,8 +40,8 @@ SentinelDirectory::SentinelDirectory(const SentinelGroup& group, const Access& s
       client_(client),
       log_(master.log),
       watches_(watches),
-      owner_("redis \"" + group.endpoint.name + "\""),
-      sentinels_(group.endpoint.servers, group.endpoint.resolver, owner_, *this, log_),
+      owner_("redis \"" + group.link.name + "\""),
+      sentinels_(group.link.servers, group.link.resolver, owner_, *this, log_),
       search_(0),
       random_(static_cast<unsigned>(ngx_random())),
       watch_(sentinels, *this),
@@ -229,7 +229,7 @@ void SentinelDirectory::end_search(const ServerAddress& master) {
     if (change != Change::kNone) {
         ngx_log_error(NGX_LOG_NOTICE, log_, 0,
                       "tollgate: redis \"%s\": the master \"%s\" is at %s, port %ui",
-                      group_.endpoint.name.c_str(), group_.master_name.c_str(), master.host.c_str(),
+                      group_.link.name.c_str(), group_.master_name.c_str(), master.host.c_str(),
                       static_cast<ngx_uint_t>(master.port));
     }
 }
@@ -293,8 +293,7 @@ void SentinelDirectory::log_failures() noexcept {
     const std::string_view text = failures;
     ngx_log_error(NGX_LOG_WARN, log_, 0,
                   "tollgate: redis \"%s\": the master \"%s\" is not found, next attempt soon: %*s",
-                  group_.endpoint.name.c_str(), group_.master_name.c_str(), text.size(),
-                  text.data());
+                  group_.link.name.c_str(), group_.master_name.c_str(), text.size(), text.data());
 }
 
 /// Sets the timer for the next action.

@@ -24,7 +24,7 @@ bool SentinelDirectory::read_shared() {
         if (reported && reported != reported_) {
             resolution_ = std::make_unique<ResolvedServers>(
                 std::vector{Server{*reported, numeric_address(*reported)}},
-                to_master_.endpoint.resolver, owner_, addresses_changed(), log_);
+                to_master_.conf.resolver, owner_, addresses_changed(), log_);
             reported_ = std::move(reported);
         }
         generation_ = generation;
@@ -41,14 +41,13 @@ bool SentinelDirectory::read_shared() {
 void SentinelDirectory::confirm(const ServerAddress& master, Time now) {
     if (auto address = numeric_address(master); !address.empty()) {
         ask_role(std::move(address), now);
-    } else if (to_master_.endpoint.resolver.resolver == nullptr) {
+    } else if (to_master_.conf.resolver.resolver == nullptr) {
         note_failure(to_text(master), "a \"resolver\" is needed for the host name of the master");
         search_.on_unreachable(now, random());
         is_step_new_ = true;
     } else if (keep_search(now, now + kResolution)) {
-        candidate_ =
-            std::make_unique<NameResolution>(master.host, master.port, to_master_.endpoint.resolver,
-                                             owner_, addresses_changed(), log_);
+        candidate_ = std::make_unique<NameResolution>(
+            master.host, master.port, to_master_.conf.resolver, owner_, addresses_changed(), log_);
     }
 }
 
@@ -67,7 +66,7 @@ void SentinelDirectory::use_candidate(Time now) {
 }
 
 void SentinelDirectory::ask_role(SocketAddresses addresses, Time now) {
-    const auto timeout = to_master_.endpoint.connect_timeout;
+    const auto timeout = to_master_.conf.connect_timeout;
     if (!keep_search(now, now + timeout)) {
         return;
     }

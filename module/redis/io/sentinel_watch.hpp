@@ -3,7 +3,7 @@
 #include <array>
 #include <optional>
 
-#include "module/redis/io/endpoint.hpp"
+#include "module/redis/io/link_conf.hpp"
 #include "module/redis/io/socket_address.hpp"
 #include "module/redis/io/subscription.hpp"
 

@@ -92,7 +92,7 @@ void Subscription::take_error(std::string_view message) noexcept {
         const std::string_view shown = text;
         ngx_log_error(NGX_LOG_WARN, access_.log, 0,
                       "tollgate: redis \"%s\" refuses the channel \"%s\"; %s: %*s",
-                      access_.endpoint.name.c_str(), channel_.c_str(), effect_of_refusal_.c_str(),
+                      access_.conf.name.c_str(), channel_.c_str(), effect_of_refusal_.c_str(),
                       shown.size(), shown.data());
     }
     link_.leave_address();

@@ -21,7 +21,7 @@ Successor::Successor(const Access& access, const SocketAddresses& addresses,
       probe_key_(probe_key),
       owner_(owner),
       link_(std::make_unique<Link>(access, addresses, static_cast<LinkOwner&>(*this), limits)),
-      pipeline_(static_cast<std::uint64_t>(ngx_random()), access.endpoint.timeout),
+      pipeline_(static_cast<std::uint64_t>(ngx_random()), access.conf.timeout),
       timer_(Event::calling<&Successor::on_timer>(this, access.log)) {
     timer_.set_cancelable(true);
     link_->connect();
@@ -33,7 +33,7 @@ void Successor::on_ready() {
                          Pipeline::Clock::now());
     pipeline_.release(link_->out(), link_->position());
     link_->flush_soon();
-    timer_.start(static_cast<ngx_msec_t>(access_.endpoint.timeout.count()));
+    timer_.start(static_cast<ngx_msec_t>(access_.conf.timeout.count()));
 }
 
 void Successor::on_reply(const redisReply& reply) {
@@ -66,7 +66,7 @@ void Successor::on_lost(std::string_view reason) noexcept {
         ngx_log_error(NGX_LOG_WARN, access_.log, 0,
                       "tollgate: redis \"%s\": the new address can't be used yet, the old "
                       "connection remains: %*s",
-                      access_.endpoint.name.c_str(), reason.size(), reason.data());
+                      access_.conf.name.c_str(), reason.size(), reason.data());
     }
     if (!link_->is_shutting_down()) {
         // A link tries all addresses itself unless one of them accepts the connection.

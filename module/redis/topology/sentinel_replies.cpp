@@ -34,6 +34,20 @@ std::optional<std::string_view> take_last_word(std::string_view& text) {
     return word;
 }
 
+Role role_of_error(std::string_view error) {
+    return is_denied(error) ? Role::kForbidden : Role::kUnknown;
+}
+
+Role role_of_name(std::string_view name) {
+    if (name == "master") {
+        return Role::kMaster;
+    }
+    if (name == "slave") {
+        return Role::kReplica;
+    }
+    return name == "sentinel" ? Role::kSentinel : Role::kUnknown;
+}
+
 }  // namespace
 
 std::optional<ServerAddress> read_master_address(const redisReply& reply) {
@@ -80,17 +94,17 @@ std::optional<MasterState> read_master_state(const redisReply& reply) {
 
 Role read_role(const redisReply& reply) {
     if (reply.type == REDIS_REPLY_ERROR) {
-        return is_denied(text_of(reply)) ? Role::kForbidden : Role::kUnknown;
+        return role_of_error(text_of(reply));
     }
     const auto parts = elements_of(reply);
-    const auto role = parts.empty() ? std::string_view() : text_of(*parts[0]);
-    if (role == "master") {
-        return Role::kMaster;
+    return parts.empty() ? Role::kUnknown : role_of_name(text_of(*parts[0]));
+}
+
+Role read_role(const Value& reply) {
+    if (reply.is_error()) {
+        return role_of_error(reply.text);
     }
-    if (role == "slave") {
-        return Role::kReplica;
-    }
-    return role == "sentinel" ? Role::kSentinel : Role::kUnknown;
+    return reply.elements.empty() ? Role::kUnknown : role_of_name(reply.elements.front().text);
 }
 
 std::optional<SwitchedMaster> read_switched_master(std::string_view message) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "module/redis/protocol/value.hpp"
 #include "module/redis/topology/server_address.hpp"
 
 namespace tollgate::redis {
@@ -35,7 +36,10 @@ enum class Role : std::uint8_t {
     kForbidden,  ///< the user may not call ROLE, or the command is renamed: the role is not known
     kUnknown     ///< a malformed reply or another error
 };
+/// Reads a reply to ROLE.
 Role read_role(const redisReply& reply);
+/// Reads a copy of a reply to ROLE.
+Role read_role(const Value& reply);
 
 /// A message of the channel `+switch-master`: a failover ended.
 struct SwitchedMaster {

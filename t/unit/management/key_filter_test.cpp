@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "module/management/indexed_fields.hpp"
 #include "module/management/operation_error.hpp"
 
 namespace tollgate::management {
@@ -20,7 +21,7 @@ class KeyFilterTest : public testing::Test {
                                         .limits = {},
                                         .expires = kNow + 100s}}}};
 
-    bool matches(const KeyFilter& filter) const { return filter.matches(keys_, kNow); }
+    bool matches(const KeyFilter& filter) const { return management::matches(filter, keys_, kNow); }
 };
 
 TEST_F(KeyFilterTest, WithoutValuesMatchesAll) {

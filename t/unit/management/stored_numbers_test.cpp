@@ -4,11 +4,11 @@
 
 #include "module/management/audit.hpp"
 #include "module/management/ban.hpp"
+#include "module/management/history_reader.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_usage.hpp"
 #include "module/management/stored_key.hpp"
 #include "module/management/stored_windows.hpp"
-#include "module/management/usage_history.hpp"
 #include "t/unit/management/given_replies.hpp"
 
 namespace tollgate::management {

@@ -1,4 +1,4 @@
-#include "module/management/usage_history.hpp"
+#include "module/management/history_reader.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "module/quota/quota_windows.hpp"
 #include "module/quota/slice.hpp"
 #include "t/unit/quota/quota_node.hpp"
 

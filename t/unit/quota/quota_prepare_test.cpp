@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "module/quota/owed_units.hpp"
+#include "module/quota/quota_windows.hpp"
 #include "t/unit/quota/quota_node.hpp"
 
 namespace tollgate {

@@ -14,8 +14,9 @@ namespace tollgate::redis {
 
 class TlsPeer;
 
-/// How a Redis is reached; created when the configuration is read.
-struct Endpoint {
+/// How the links of a Redis, or of its Sentinels, reach their servers; created when the
+/// configuration is read.
+struct LinkConf {
     std::string name;                 ///< of `tollgate_redis`, for the log
     std::vector<Server> servers;      ///< of `server`, tried in turn, or of `cluster`
     Resolver resolver;                ///< of the servers whose names are resolved at run time
@@ -27,9 +28,9 @@ struct Endpoint {
     std::chrono::milliseconds timeout{100};  ///< of one command, until its reply
 };
 
-/// What a link to a server of an endpoint uses.
+/// What a link to a server uses.
 struct Access {
-    const Endpoint& endpoint;
+    const LinkConf& conf;
     TlsPeer* tls;  ///< nullptr: without TLS
     ngx_log_t* log;
 };
@@ -37,7 +38,7 @@ struct Access {
 /// `sentinel` of a `tollgate_redis`; created when the configuration is read.
 struct SentinelGroup {
     std::string master_name;
-    Endpoint endpoint;       ///< the Sentinels, at least one, with their user, password and TLS
+    LinkConf link;           ///< the Sentinels, at least one, with their user, password and TLS
     std::uint32_t hash = 0;  ///< of the two names and the Sentinels: see SharedMaster::address
 };
 

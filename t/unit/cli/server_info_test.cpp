@@ -1,4 +1,4 @@
-#include "module/cli/redis/deployment_warnings.hpp"
+#include "module/cli/redis/server_info.hpp"
 
 #include <gtest/gtest.h>
 
