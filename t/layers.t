@@ -63,7 +63,6 @@ my @mutual = (
     'module/engine: engine, in_flight',
     'module/engine: engine, quota',
     'module/engine: engine_context, quota',
-    'module/engine: identity, quota',
     'module/http/config: key_sources, location_conf',
     'module/http/config: main_conf, redis_block',
     'module/http/redis: cluster_client, cluster_server',
