@@ -62,7 +62,6 @@ my @mutual = (
     'module/engine: engine, in_flight',
     'module/engine: engine, quota',
     'module/engine: engine_context, quota',
-    'module/engine: identity, quota',
     'module/http/redis: cluster_client, cluster_server',
     'module/http/request: key_fields, request_context',
     'module/quota: lost_calls, quota_state',

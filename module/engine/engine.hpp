@@ -51,7 +51,7 @@ class Engine : public EngineContext {
                            "plan tables are not published for the command: "};
     AcquireBatcher acquires_{*this, settlement_};
     Settlement settlement_{*this, acquires_, slices_};
-    KeyLookups lookups_{*this, settlement_};
+    KeyLookups lookups_{*this};
     KnownKeys known_keys_;
     KnownValues known_values_;
     KeyUses uses_{*this};

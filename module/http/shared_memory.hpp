@@ -34,7 +34,6 @@ class SlabMutex final : public ZoneMutex {
   public:
     explicit SlabMutex(ngx_shmtx_t& mutex) : mutex_(mutex) {}
     void lock() noexcept override { ngx_shmtx_lock(&mutex_); }
-    bool try_lock() noexcept override { return ngx_shmtx_trylock(&mutex_) != 0; }
     void unlock() noexcept override { ngx_shmtx_unlock(&mutex_); }
 
   private:

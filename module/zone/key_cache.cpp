@@ -25,7 +25,6 @@ struct Mark {
 
 /// Every mark. Most keys have the first. A key that has ended is not retiring.
 constexpr std::array kMarks{Mark{"", false, KeyFault::kNone}, Mark{"r", true, KeyFault::kNone},
-                            Mark{"u", false, KeyFault::kUnknown},
                             Mark{"v", false, KeyFault::kRevoked}};
 
 const Mark& mark_of(const KeyRecord& record) {
@@ -251,34 +250,18 @@ bool KeyCache::touch(const Key& key, SteadyTime now) const {
     return touch_record(small_, key, now) || touch_record(large_, key, now);
 }
 
-/// Calls `visit` with the record of the key with this Key::hash if its id has this hash. False if
-/// there is none.
-template <typename Visit>
-bool KeyCache::visit_record(std::uint64_t hash_of_key, const IdHash& id, Visit visit) const {
-    const auto visit_in = [&](const auto& table) {
+KeyRecord KeyCache::find_head(std::uint64_t hash_of_key, const IdHash& id) const {
+    Found found;
+    const auto find_in = [&](const auto& table) {
         const TablePosition place =
             table.find_hash(hash_of_key, [&](const auto& record) { return record.is_of(id); });
         if (place) {
-            visit(table.at(place));
+            table.at(place).unpack(found);
         }
         return static_cast<bool>(place);
     };
-    return visit_in(small_) || visit_in(large_);
-}
-
-KeyCache::Owner KeyCache::find_owner(std::uint64_t hash_of_key, const IdHash& id) const {
-    KeyRecord record = find_head(hash_of_key, id);
-    return {std::move(record.id), std::move(record.group)};
-}
-
-KeyRecord KeyCache::find_head(std::uint64_t hash_of_key, const IdHash& id) const {
-    Found found;
-    visit_record(hash_of_key, id, [&](const auto& record) { record.unpack(found); });
+    find_in(small_) || find_in(large_);
     return std::move(found.record);
-}
-
-bool KeyCache::has_id(std::uint64_t hash_of_key, const IdHash& id) const {
-    return visit_record(hash_of_key, id, [](const auto& /*record*/) {});
 }
 
 /// Calls `use` with the record of the key, which it may change. False if there is none.
@@ -324,9 +307,8 @@ void KeyCache::remove(const Key& key) const {
     remove_parts(key, 1, last);
 }
 
-void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
-                   const Keeps& keeps) {
-    static_assert(SmallTable::place_size() == 112, "a million keys must fit 256 MiB");
+void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked) {
+    static_assert(SmallTable::place_size() == 112, "SIZING.md shows it");
     const IdHash id = id_hash(record.id, record.group);
     const std::string plan = plan_text(record);
     const std::string details = details_of(record);
@@ -341,11 +323,6 @@ void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
         remove(key);
         return;
     }
-    const auto is_kept = [&](const auto& other) {
-        Found found;
-        other.unpack(found);
-        return other.continues == 0 && keeps(other.key.redis, found);
-    };
     std::uint32_t old_last = 0;
     Minute used = 0;
     with_record(key, [&](const auto& old) {
@@ -359,18 +336,16 @@ void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked,
     std::uint32_t last = 0;
     while (!rest.empty()) {
         const Part part{key, ++last};
-        small_.put_unless(is_kept, part, checked, part, rest.substr(0, kSmallText), checked);
+        small_.put(part, checked, part, rest.substr(0, kSmallText), checked);
         rest.remove_prefix(std::min(kSmallText, rest.size()));
     }
     // Remove first: a worker that is killed here must not leave two records of one key.
     if (head <= kSmallText) {
         large_.remove({key});
-        small_.put_unless(is_kept, {key}, checked, Part{key}, record, plan, details, id, checked,
-                          used);
+        small_.put({key}, checked, Part{key}, record, plan, details, id, checked, used);
     } else {
         small_.remove({key});
-        large_.put_unless(is_kept, {key}, checked, Part{key}, record, plan, details, id, checked,
-                          used);
+        large_.put({key}, checked, Part{key}, record, plan, details, id, checked, used);
     }
     remove_parts(key, last + 1, old_last);
 }

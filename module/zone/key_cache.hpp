@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,8 +18,8 @@ namespace tollgate {
 /// Caches key records, in memory that workers share. A record whose id, plan, group and limits are
 /// long is stored in a larger place. Name, scopes and meta that do not fit the place of their
 /// record take further small places. Keys that do not exist in Redis have their own places, so that
-/// a flood of them evicts no valid key. The least recently used records are evicted, except those
-/// that the caller wants to keep. The caller holds the lock of its stripe.
+/// a flood of them evicts no valid key. The least recently used records are evicted. The caller
+/// holds the lock of its stripe.
 class KeyCache {
   public:
     /// Identifies a key: its digest and the name_hash of a `tollgate_redis`. Each Redis has its own
@@ -64,31 +63,12 @@ class KeyCache {
     /// Whether Redis had no such key when it was last asked.
     bool is_unknown(const Key& key) const { return static_cast<bool>(unknown_.find(key)); }
 
-    /// An id, and its group if it has one.
-    struct Owner {
-        std::string id;
-        std::string group;
-    };
-
-    /// Returns the id with this hash, and its group, from the record of the key with this
-    /// Key::hash; an empty id if there is no such record.
-    Owner find_owner(std::uint64_t hash_of_key, const IdHash& id) const;
     /// Returns the record of the key with this Key::hash and of the id with this hash, without its
     /// details. Returns a record without an id if there is none.
     KeyRecord find_head(std::uint64_t hash_of_key, const IdHash& id) const;
-    /// Whether find_owner would find it.
-    bool has_id(std::uint64_t hash_of_key, const IdHash& id) const;
-
-    /// Whether a record of a key in this Redis (see name_hash) must not be evicted.
-    using Keeps = std::function<bool(std::uint32_t redis, const Found& found)>;
-
-    /// Stores the result of a look-up made at `checked`. A record is not stored if it is too long,
-    /// or if only records that `keeps` wants to keep could be evicted. Throws std::runtime_error if
-    /// OpenSSL fails.
-    void put(const Key& key, const KeyRecord& record, SteadyTime checked, const Keeps& keeps);
-    void put(const Key& key, const KeyRecord& record, SteadyTime checked) {
-        put(key, record, checked, [](std::uint32_t, const Found&) { return false; });
-    }
+    /// Stores the result of a look-up made at `checked`. A record is not stored if it is too long.
+    /// Throws std::runtime_error if OpenSSL fails.
+    void put(const Key& key, const KeyRecord& record, SteadyTime checked);
     void put_unknown(const Key& key, SteadyTime checked);
 
     Occupancy small() const { return small_.occupancy(); }
@@ -163,9 +143,6 @@ class KeyCache {
         std::uint32_t reserved = 0;
         std::int64_t checked;
     };
-
-    template <typename Visit>
-    bool visit_record(std::uint64_t hash_of_key, const IdHash& id, Visit visit) const;
 
     template <typename Table>
     bool find_record(const Table& table, const Key& key, SteadyTime now, Found& found) const;

@@ -16,17 +16,18 @@ Number nearest(std::int64_t value) {
 }
 
 /// Whether these units need more bits than a small place has for what a window owes.
-bool is_wide(std::int64_t units) {
-    return nearest<std::int32_t>(units) != units;
+bool is_wide(const QuotaState::Window& window) {
+    return Int24(window.owed).value() != window.owed ||
+           nearest<std::int16_t>(window.owed_previous) != window.owed_previous;
 }
 
 /// Whether a small place has no room for what the state owes.
 bool owes_widely(const QuotaState& state) {
-    return std::any_of(state.windows.begin(), state.windows.begin() + kMostSmallWindows,
-                       [](const QuotaState::Window& window) {
-                           return is_wide(window.owed) || is_wide(window.owed_previous);
-                       });
+    return std::any_of(state.windows.begin(), state.windows.begin() + kMostSmallWindows, is_wide);
 }
+
+/// A time that is stored as one after another may be so much before it.
+constexpr std::chrono::milliseconds kMostBefore = std::chrono::minutes(1);
 
 /// The values of a quota are in so many pairs of sets.
 constexpr std::uint64_t kSetsOfValues = QuotaCache::kMostValues / QuotaCache::SmallTable::kChoices;
@@ -76,6 +77,17 @@ bool is_equal(const IdHash& a, const IdHash& b) {
            std::memcmp(a.data() + kFirst, b.data() + kFirst, sizeof(std::uint32_t)) == 0;
 }
 
+/// Whether this is the owner of the quota with this key. If only the hash of the owner is known, it
+/// takes some microseconds.
+template <std::size_t kRoom>
+bool is_of(const StoredOwner<kRoom>& owner, const QuotaCache::Key& key) {
+    if (!key.owner.id.empty()) {
+        return owner.is(key.owner);
+    }
+    const QuotaOwner whose = owner.view();
+    return is_equal(id_hash(whose.id, whose.group), key.id);
+}
+
 /// The hash of the values with this number, in place of that of the quota without a value.
 std::uint64_t hash_of_values(std::uint64_t hash, std::uint64_t number) {
     return hash ^ (number + 1) * 0xff51afd7ed558ccdU;
@@ -83,18 +95,21 @@ std::uint64_t hash_of_values(std::uint64_t hash, std::uint64_t number) {
 
 }  // namespace
 
-QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota,
-                     std::uint64_t used)
-    : Key(of, redis_id, quota.table_id, quota.shape ? *quota.shape : QuotaShape(quota), used,
-          quota.value.number()) {}
+QuotaCache::Key::Key(const QuotaOwner& whose, const IdHash& hash, std::uint32_t redis_id,
+                     const TableQuota& quota, std::uint64_t used)
+    : Key(whose, hash, redis_id, quota.table_id, quota.shape ? *quota.shape : QuotaShape(quota),
+          used, quota.value.number()) {}
 
-QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, std::uint32_t table_id,
-                     const QuotaShape& shape, std::uint64_t used, std::uint64_t value_number)
-    : id(of),
+QuotaCache::Key::Key(const QuotaOwner& whose, const IdHash& hash, std::uint32_t redis_id,
+                     std::uint32_t table_id, const QuotaShape& shape, std::uint64_t used,
+                     std::uint64_t value_number)
+    : owner(whose),
+      id(hash),
       redis(redis_id),
       table(table_id),
       layout(shape.layout),
       is_small(shape.is_small),
+      is_in_small(shape.is_small && whose.size() <= kShortOwner),
       api_key(used),
       value(value_number) {
     std::uint64_t hash_of_id = 0;
@@ -108,7 +123,7 @@ QuotaCache::Key::Key(const IdHash& of, std::uint32_t redis_id, std::uint32_t tab
 }
 
 QuotaCache::Small::Small(const Key& key, const QuotaState& state)
-    : id(key.id),
+    : owner(key.owner),
       redis(key.redis),
       table(key.table),
       first_period(key.layout.periods[0] & Period::kLargestCode),
@@ -117,6 +132,18 @@ QuotaCache::Small::Small(const Key& key, const QuotaState& state)
       value_low(static_cast<std::uint32_t>(key.value)),
       value_high(static_cast<std::uint32_t>(key.value >> 32U)) {
     set(state, key.api_key);
+}
+
+std::uint32_t QuotaCache::time_after(Instant time, const Uint48& base) {
+    const std::int64_t whole = Uint48(time.time_since_epoch().count()).value();
+    return whole == 0 ? 0
+                      : std::max(nearest<std::uint32_t>(whole - base.value() + kMostBefore.count()),
+                                 std::uint32_t{1});
+}
+
+Instant QuotaCache::time_from(std::uint32_t stored, const Uint48& base) {
+    return stored == 0 ? Instant{}
+                       : Instant(std::chrono::milliseconds(base.value() + stored) - kMostBefore);
 }
 
 void QuotaCache::Small::set(const QuotaState& state, std::uint64_t used) {
@@ -129,26 +156,26 @@ void QuotaCache::Small::set(const QuotaState& state, std::uint64_t used) {
     own = nearest<std::uint32_t>(state.own);
     counted_at = Uint48(state.counted_at.time_since_epoch().count());
     asked = Uint48(state.asked.count());
-    returns_until = Uint48(state.returns_until.time_since_epoch().count());
+    returns_until = time_after(state.returns_until, counted_at);
     lease_calls = nearest<std::uint16_t>(state.lease_calls);
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const QuotaState::Window& window = state.windows[i];
         windows[i] = {nearest<std::uint32_t>(window.counted.number),
                       nearest<std::uint32_t>(window.counted.count),
-                      nearest<std::uint32_t>(window.counted.previous),
-                      nearest<std::int32_t>(window.owed),
-                      nearest<std::int32_t>(window.owed_previous)};
+                      nearest<std::uint32_t>(window.counted.previous)};
+        owed[i] = Int24(window.owed);
+        owed_previous[i] = nearest<std::int16_t>(window.owed_previous);
     }
 }
 
 bool QuotaCache::Small::is(const Key& other) const {
-    return is_equal(id, other.id) && table == other.table && redis == other.redis &&
+    return is_of(owner, other) && table == other.table && redis == other.redis &&
            first_period == other.layout.periods[0] && second_period == other.layout.periods[1] &&
            (sliding != 0) == other.layout.sliding && value() == other.value;
 }
 
 bool QuotaCache::Small::is_sibling(const Key& other) const {
-    return value() != 0 && id == other.id && table == other.table && redis == other.redis;
+    return value() != 0 && owner.is(other.owner) && table == other.table && redis == other.redis;
 }
 
 WindowLayout QuotaCache::Small::layout() const {
@@ -166,14 +193,14 @@ void QuotaCache::Small::unpack(QuotaState& state) const {
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const Window& window = windows[i];
         state.windows[i] = {
-            {window.number, window.count, window.previous}, window.owed, window.owed_previous};
+            {window.number, window.count, window.previous}, owed[i].value(), owed_previous[i]};
     }
     state.lease = lease;
     state.own = own;
     state.counted_at = Instant(std::chrono::milliseconds(counted_at.value()));
     state.asked = SteadyTime(asked.value());
     state.lease_calls = static_cast<int>(lease_calls);
-    state.returns_until = Instant(std::chrono::milliseconds(returns_until.value()));
+    state.returns_until = time_from(returns_until, counted_at);
     state.returns_soon = returns_soon != 0;
     state.owes_refund = owes_refund != 0;
     state.arrivals = arrivals();
@@ -182,7 +209,7 @@ void QuotaCache::Small::unpack(QuotaState& state) const {
 QuotaCache::Rest::Rest(const Key& whose, const QuotaState& state)
     : key(whose), report(state.report.value_or(Report{})), lost_calls(state.lost_calls) {
     static_assert(2 * kMostSmallWindows <= kMaxWindows);
-    for (std::size_t i = 0; i < kMostSmallWindows && whose.is_small; ++i) {
+    for (std::size_t i = 0; i < kMostSmallWindows && whose.is_in_small; ++i) {
         const QuotaState::Window& window = state.windows[i];
         report.adjustments[kMostSmallWindows + i] = {0, window.owed, window.owed_previous};
     }
@@ -196,10 +223,10 @@ void QuotaCache::Small::unpack(const Rest& rest, QuotaState& state) const {
         state.lost_calls = rest.lost_calls;
     }
     for (std::size_t i = 0; i < windows.size(); ++i) {
-        const Adjustment& owed = rest.report.adjustments[kMostSmallWindows + i];
+        const Adjustment& all_owed = rest.report.adjustments[kMostSmallWindows + i];
         if (is_wide != 0) {
-            state.windows[i].owed = owed.units;
-            state.windows[i].owed_previous = owed.previous;
+            state.windows[i].owed = all_owed.units;
+            state.windows[i].owed_previous = all_owed.previous;
         }
         if (state.report) {
             state.report->adjustments[kMostSmallWindows + i] = {};
@@ -241,7 +268,7 @@ bool QuotaCache::Small::is_plain(const TableQuota& quota, std::int64_t cost) con
 bool QuotaCache::Small::may_count(const PlainReply& reply) const {
     const Window& longest = windows[reply.windows.size() - 1];
     const WindowCount& counted = reply.windows.back();
-    return !is_held() && lease_calls == 0 && returns_until.value() == 0 &&
+    return !is_held() && lease_calls == 0 && returns_until == 0 &&
            counted_at.value() < reply.now.time_since_epoch().count() &&
            (longest.number != counted.number || longest.count <= counted.count);
 }
@@ -255,7 +282,7 @@ void QuotaCache::Small::count(const PlainReply& reply, std::uint64_t used) {
     for (std::size_t i = 0; i <= last; ++i) {
         const WindowCount& counted = reply.windows[i];
         windows[i] = {nearest<std::uint32_t>(counted.number), nearest<std::uint32_t>(counted.count),
-                      nearest<std::uint32_t>(counted.previous), 0, 0};
+                      nearest<std::uint32_t>(counted.previous)};
     }
     api_key = {static_cast<std::uint32_t>(used), static_cast<std::uint32_t>(used >> 32U)};
     own = nearest<std::uint32_t>(before + reply.units);
@@ -267,7 +294,7 @@ void QuotaCache::Small::count(const PlainReply& reply, std::uint64_t used) {
 }
 
 QuotaCache::Held QuotaCache::Small::unpack() const {
-    Held held{.id = id,
+    Held held{.owner = StoredOwner<kLongestOwner>(owner.view()),
               .api_key = std::uint64_t{api_key[1]} << 32U | api_key[0],
               .redis = redis,
               .table = table,
@@ -287,17 +314,21 @@ QuotaCache::StoredKey::StoredKey(const Key& key)
       periods(key.layout.periods),
       sliding(key.layout.sliding ? 1 : 0),
       is_small(key.is_small ? 1 : 0),
+      is_in_small(key.is_in_small ? 1 : 0),
       api_key(key.api_key),
       value(key.value) {}
 
 bool QuotaCache::StoredKey::is(const Key& key) const {
     return is_equal(id, key.id) && table == key.table && redis == key.redis &&
            periods == key.layout.periods && (sliding != 0) == key.layout.sliding &&
-           (is_small != 0) == key.is_small && value == key.value;
+           (is_in_small != 0) == key.is_in_small && (is_small != 0) == key.is_small &&
+           value == key.value;
 }
 
-bool QuotaCache::StoredKey::is_sibling(const Key& key) const {
-    return value != 0 && id == key.id && table == key.table && redis == key.redis;
+QuotaCache::Key QuotaCache::StoredKey::key() const {
+    Key found({}, id, redis, quota(""), api_key);
+    found.is_in_small = is_in_small != 0;
+    return found;
 }
 
 WindowLayout QuotaCache::StoredKey::layout() const {
@@ -311,8 +342,15 @@ TableQuota QuotaCache::StoredKey::quota(std::string_view table_name) const {
     return quota_of(layout(), is_small != 0, table, value, table_name);
 }
 
-QuotaCache::Large::Large(const Key& whose, const QuotaState& state) : key(whose) {
-    set(state, whose.api_key);
+QuotaCache::Large::Large(const Key& key, const QuotaState& state)
+    : owner(key.owner),
+      sliding(key.layout.sliding ? 1 : 0),
+      is_small(key.is_small ? 1 : 0),
+      redis(key.redis),
+      table(key.table),
+      periods(key.layout.periods),
+      value(key.value) {
+    set(state, key.api_key);
 }
 
 void QuotaCache::Large::set(const QuotaState& state, std::uint64_t used) {
@@ -321,12 +359,29 @@ void QuotaCache::Large::set(const QuotaState& state, std::uint64_t used) {
     returns_soon = state.returns_soon ? 1 : 0;
     owes_refund = state.owes_refund ? 1 : 0;
     has_lost_calls = state.lost_calls.empty() ? 0 : 1;
-    lease_calls = static_cast<std::uint32_t>(state.lease_calls);
+    lease_calls = nearest<std::uint16_t>(state.lease_calls);
     windows = state.windows;
     own = state.own;
     counted_at = state.counted_at;
     asked = state.asked;
     returns_until = state.returns_until;
+}
+
+bool QuotaCache::Large::is(const Key& other) const {
+    return is_of(owner, other) && table == other.table && redis == other.redis &&
+           periods == other.layout.periods && (sliding != 0) == other.layout.sliding &&
+           (is_small != 0) == other.is_small && value == other.value;
+}
+
+bool QuotaCache::Large::is_sibling(const Key& other) const {
+    return value != 0 && owner.is(other.owner) && table == other.table && redis == other.redis;
+}
+
+WindowLayout QuotaCache::Large::layout() const {
+    WindowLayout layout;
+    layout.periods = periods;
+    layout.sliding = sliding != 0;
+    return layout;
 }
 
 bool QuotaCache::Large::owes() const {
@@ -337,7 +392,7 @@ bool QuotaCache::Large::owes() const {
 
 bool QuotaCache::Large::has_ended(std::chrono::milliseconds unused) const {
     for (std::size_t i = 0; i < kMaxWindows; ++i) {
-        if (WindowLayout::is_bucket(key.periods[i])) {
+        if (WindowLayout::is_bucket(periods[i])) {
             const WindowCount& bucket = windows[i].counted;
             const std::chrono::microseconds full_after(bucket.count /
                                                        std::max<std::int64_t>(bucket.number, 1));
@@ -346,7 +401,7 @@ bool QuotaCache::Large::has_ended(std::chrono::milliseconds unused) const {
             }
         }
     }
-    return have_windows_ended(key.layout(), unused);
+    return have_windows_ended(layout(), unused);
 }
 
 void QuotaCache::Large::unpack(QuotaState& state) const {
@@ -355,7 +410,7 @@ void QuotaCache::Large::unpack(QuotaState& state) const {
     state.own = own;
     state.counted_at = counted_at;
     state.asked = asked;
-    state.lease_calls = static_cast<int>(lease_calls % (kMostLeaseCalls + 1));
+    state.lease_calls = static_cast<int>(lease_calls);
     state.returns_until = returns_until;
     state.returns_soon = returns_soon != 0;
     state.owes_refund = owes_refund != 0;
@@ -365,19 +420,19 @@ void QuotaCache::Large::unpack(QuotaState& state) const {
 void QuotaCache::Large::set_spent(const QuotaState& state, std::uint64_t used) {
     lease = state.lease;
     arrivals = state.arrivals;
-    key.api_key = used;
+    api_key = used;
 }
 
 QuotaCache::Held QuotaCache::Large::unpack() const {
-    Held held{.id = key.id,
-              .api_key = key.api_key,
-              .redis = key.redis,
-              .table = key.table,
-              .layout = key.layout(),
+    Held held{.owner = owner,
+              .api_key = api_key,
+              .redis = redis,
+              .table = table,
+              .layout = layout(),
               .state = {},
               .has_report = has_rest(),
-              .is_small = false,
-              .value = key.value};
+              .is_small = is_small != 0,
+              .value = value};
     unpack(held.state);
     return held;
 }
@@ -406,9 +461,9 @@ QuotaState QuotaCache::load(const Key& key) const {
 }
 
 TablePosition QuotaCache::load(const Key& key, QuotaState& state, TablePosition place) const {
-    static_assert(SmallTable::place_size() == 128, "a million keys must fit 256 MiB");
-    return key.is_small ? load_from(small_, key, state, place)
-                        : load_from(large_, key, state, place);
+    static_assert(SmallTable::place_size() == 144, "SIZING.md shows it");
+    return key.is_in_small ? load_from(small_, key, state, place)
+                           : load_from(large_, key, state, place);
 }
 
 void QuotaCache::save_spent(TablePosition place, const Key& key, const QuotaState& state,
@@ -417,11 +472,11 @@ void QuotaCache::save_spent(TablePosition place, const Key& key, const QuotaStat
         table.at(place).set_spent(state, key.api_key);
         table.touch(place, now);
     };
-    key.is_small ? save_in(small_) : save_in(large_);
+    key.is_in_small ? save_in(small_) : save_in(large_);
 }
 
 TablePosition QuotaCache::find_small(const Key& key, TablePosition place) const {
-    return key.is_small ? small_.find_again(place, key) : TablePosition{};
+    return key.is_in_small ? small_.find_again(place, key) : TablePosition{};
 }
 
 bool QuotaCache::is_plain(const Key& key, const TableQuota& quota, std::int64_t cost,
@@ -448,12 +503,12 @@ bool QuotaCache::save(TablePosition place, const Key& key, const QuotaState& sta
                       SteadyTime now) {
     // Store the rest first: units that have left the windows must not be lost if it has no room.
     const bool has_rest =
-        state.report || !state.lost_calls.empty() || (key.is_small && owes_widely(state));
+        state.report || !state.lost_calls.empty() || (key.is_in_small && owes_widely(state));
     if (has_rest && !reports_.put(key, now, key, state)) {
         return false;
     }
-    const bool done = key.is_small ? save_in(small_, place, key, state, now)
-                                   : save_in(large_, place, key, state, now);
+    const bool done = key.is_in_small ? save_in(small_, place, key, state, now)
+                                      : save_in(large_, place, key, state, now);
     if (!done) {
         reports_.remove(key);
     }
@@ -464,7 +519,6 @@ bool QuotaCache::save(TablePosition place, const Key& key, const QuotaState& sta
 template <typename Table>
 TablePosition QuotaCache::put_in(const Table& table, const Key& key, const QuotaState& state,
                                  SteadyTime now) const {
-    layouts_.add(layout_of(key));
     if (!ValueDigest::is_of_value(key.value)) {
         return table.put(key, now, key, state);
     }
@@ -492,20 +546,13 @@ bool QuotaCache::save_in(const Table& table, TablePosition place, const Key& key
 QuotaCache::HeldSummary QuotaCache::Held::summary() const {
     HeldUnits units = held_units(state);
     units.owes = units.owes || has_report;
-    return {id, redis, table, WindowLayout::period_of(layout.periods.front()), value, units};
+    return {owner.view(), redis, table, WindowLayout::period_of(layout.periods.front()),
+            value,        units};
 }
 
-bool QuotaCache::Held::has_ended(Instant now) const {
-    for (std::size_t i = 0; i < kMaxWindows && layout.periods[i] != 0; ++i) {
-        if (WindowLayout::is_bucket(layout.periods[i])) {
-            continue;  // It has a window of at least a day, too.
-        }
-        const auto last = state.windows[i].counted.number + (layout.sliding ? 1 : 0);
-        if (window_number(now, Period::of_code(layout.periods[i])) <= last) {
-            return false;
-        }
-    }
-    return true;
+IdHash QuotaCache::Held::id() const {
+    const QuotaOwner whose = owner.view();
+    return id_hash(whose.id, whose.group);
 }
 
 TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
@@ -518,60 +565,12 @@ TableQuota QuotaCache::Held::quota(std::string_view table_name) const {
     return quota;
 }
 
-std::vector<ValueDigest> QuotaCache::held_values(const Key& key) const {
-    std::vector<ValueDigest> values;
-    const auto find_in = [&](const auto& table) {
-        for (std::uint64_t i = 0; i < kSetsOfValues; ++i) {
-            table.for_each_with_hash(hash_of_values(key.place_hash, i), [&](const auto& entry) {
-                if (entry.is_sibling(key) && entry.is_held()) {
-                    values.emplace_back(entry.value());
-                }
-            });
-        }
-    };
-    key.is_small ? find_in(small_) : find_in(large_);
-    return values;
-}
-
-QuotaLayouts::Layout QuotaCache::layout_of(const Key& key) {
-    const bool is_of_value = ValueDigest::is_of_value(key.value);
-    return {.redis = key.redis,
-            .table = key.table,
-            .periods = key.layout.periods,
-            .sliding = key.layout.sliding ? 1U : 0U,
-            .is_small = key.is_small ? 1U : 0U,
-            .is_of_group = key.value != 0 && !is_of_value ? 1U : 0U,
-            .is_of_value = is_of_value ? 1U : 0U};
-}
-
-bool QuotaCache::is_held(const Key& key) const {
-    const auto is_held_in = [&](const auto& table) {
-        const TablePosition place = table.find(key);
-        return place && table.at(place).is_held();
-    };
-    return key.is_small ? is_held_in(small_) : is_held_in(large_);
-}
-
-bool QuotaCache::is_any_held(const IdHash& id, std::uint32_t redis) const {
-    return std::ranges::any_of(layouts_.all(), [&](const QuotaLayouts::Layout& known) {
-        if (known.redis != redis) {
-            return false;
-        }
-        WindowLayout layout;
-        layout.periods = known.periods;
-        layout.sliding = known.sliding != 0;
-        const std::uint64_t value = known.is_of_group != 0 ? ValueDigest::of_group().number() : 0;
-        const Key key(id, redis, quota_of(layout, known.is_small != 0, known.table, value, ""), 0);
-        return known.is_of_value != 0 ? !held_values(key).empty() : is_held(key);
-    });
-}
-
 QuotaState QuotaCache::drop(const Held& held) const {
     const TableQuota quota = held.quota("");
-    const Key key(held.id, held.redis, quota, held.api_key);
+    const Key key(held.owner.view(), held.id(), held.redis, quota, held.api_key);
     QuotaState state = load(key);
     reports_.remove(key);
-    (held.is_small ? small_.remove(key) : large_.remove(key));
+    (key.is_in_small ? small_.remove(key) : large_.remove(key));
     return state;
 }
 

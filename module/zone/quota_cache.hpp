@@ -13,54 +13,66 @@
 #include "module/quota/owed_units.hpp"
 #include "module/quota/plain_acquire.hpp"
 #include "module/quota/quota_state.hpp"
-#include "module/zone/quota_layouts.hpp"
+#include "module/zone/quota_owner.hpp"
 #include "module/zone/set_associative.hpp"
 #include "module/zone/uint48.hpp"
 
 namespace tollgate {
 
-/// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Small
-/// quotas (is_small) use small places. What few quotas have at a time is beside their places, in
-/// a table of its own: a report, lost calls, and owed units that a small place has no room for. The
-/// least recently used are evicted, except those that hold a lease or owed units. These remain
-/// until any worker has reported them to Redis. A quota of a value evicts only others of its id in
-/// the table, and quotas whose windows have ended. The caller holds the lock of its stripe.
+/// Stores the node's state of quotas (QuotaState), packed into memory that workers share. Each has
+/// its owner in clear text, by which it is found, and by which any worker can report it. Small
+/// quotas (is_small) whose owner has at most kShortOwner bytes use small places. What few quotas
+/// have at a time is beside their places, in a table of its own: a report, lost calls, and owed
+/// units that a small place has no room for. The least recently used are evicted, except those that
+/// hold a lease or owed units. These remain until any worker has reported them to Redis. A quota of
+/// a value evicts only others of its id in the table, and quotas whose windows have ended. The
+/// caller holds the lock of its stripe.
 class QuotaCache {
   public:
     /// At most so many values of an id in a plan table are stored: a flood of values evicts others
     /// of the same id.
     static constexpr std::size_t kMostValues = 992;
+    /// A small place has room for an owner of so many bytes: a UUID, or an issued id of 16 bytes
+    /// and a group of 19.
+    static constexpr std::size_t kShortOwner = 36;
 
-    /// Identifies a quota: an id in a plan table of a Redis, and a value if the table counts them.
+    /// Identifies a quota: an owner in a plan table of a Redis, and a value if the table counts
+    /// them. Refers to the texts of the owner.
     struct Key {
-        IdHash id;
+        QuotaOwner owner;     ///< without an id if only its hash is known: see StoredKey::key
+        IdHash id;            ///< id_hash of the owner
         std::uint32_t redis;  ///< name_hash of the `tollgate_redis`
         std::uint32_t table;  ///< name_hash of the plan table
         WindowLayout layout;
-        bool is_small;  ///< see is_small(); stored in a small place
-        /// KeyCache::Key::hash of the API key that was used last; its record contains the id in
-        /// clear text. Not part of the identity of a quota.
+        bool is_small;     ///< see is_small()
+        bool is_in_small;  ///< stored in a small place
+        /// KeyCache::Key::hash of the API key that was used last: a hint where the limits of the
+        /// quota are. Not part of the identity of a quota.
         std::uint64_t api_key = 0;
-        std::uint64_t place_hash;  ///< of its identity; values share a few of them: see kMostValues
-        std::uint64_t value = 0;   ///< ValueDigest::number
+        std::uint64_t place_hash = 0;  ///< of its identity; values share a few: see kMostValues
+        std::uint64_t value = 0;       ///< ValueDigest::number
 
-        Key(const IdHash& of, std::uint32_t redis_id, const TableQuota& quota, std::uint64_t used);
+        /// `hash` is id_hash of the owner.
+        Key(const QuotaOwner& whose, const IdHash& hash, std::uint32_t redis_id,
+            const TableQuota& quota, std::uint64_t used);
         /// For SetAssociative.
         std::uint64_t hash() const { return place_hash; }
 
       private:
-        Key(const IdHash& of, std::uint32_t redis_id, std::uint32_t table_id,
-            const QuotaShape& shape, std::uint64_t used, std::uint64_t value_number);
+        Key(const QuotaOwner& whose, const IdHash& hash, std::uint32_t redis_id,
+            std::uint32_t table_id, const QuotaShape& shape, std::uint64_t used,
+            std::uint64_t value_number);
     };
 
-    /// A key as it is stored. Contains only numbers, because a worker that is killed may
-    /// leave invalid bytes.
+    /// A key without its owner: what lies beside a quota has it. Contains only numbers, because a
+    /// worker that is killed may leave invalid bytes.
     struct StoredKey {
         explicit StoredKey(const Key& key);
         bool is(const Key& key) const;
-        /// Whether this is another value of the quota.
-        bool is_sibling(const Key& key) const;
         WindowLayout layout() const;
+        /// A key that finds the quota by the hash of its owner. It takes some microseconds, and
+        /// stores no quota that is not stored yet.
+        Key key() const;
         /// See Held::quota.
         TableQuota quota(std::string_view table_name) const;
 
@@ -69,14 +81,15 @@ class QuotaCache {
         std::uint32_t table;
         std::array<std::uint32_t, kMaxWindows> periods;
         std::uint32_t sliding : 1;
-        std::uint32_t is_small : 1;  ///< whether the quota is in a small place
+        std::uint32_t is_small : 1;
+        std::uint32_t is_in_small : 1;
         std::uint64_t api_key;
         std::uint64_t value;
     };
 
     /// What a held quota tells before it is unpacked. Refers to the entry.
     struct HeldSummary {
-        const IdHash& id;
+        QuotaOwner owner;
         std::uint32_t redis;
         std::uint32_t table;
         Period shortest;  ///< of its windows and buckets
@@ -89,28 +102,27 @@ class QuotaCache {
 
     /// A quota that holds a lease or owed units.
     struct Held {
-        IdHash id;
-        std::uint64_t api_key;
+        StoredOwner<kLongestOwner> owner;
+        std::uint64_t api_key;  ///< see Key
         std::uint32_t redis;
         std::uint32_t table;
         WindowLayout layout;
         QuotaState state;  ///< without its report and lost calls
         bool has_report;   ///< or lost calls
-        bool is_small;     ///< stored in a small place
+        bool is_small;     ///< see is_small()
         std::uint64_t value = 0;
 
         HeldSummary summary() const;
         /// A quota with the same windows, stored in the same kind of place. Its limits are not
         /// known, except for the rates of buckets.
         TableQuota quota(std::string_view table_name) const;
-        /// Whether all its windows have ended: its counts have no effect any more.
-        bool has_ended(Instant now) const;
+        /// id_hash of the owner. Throws std::runtime_error if OpenSSL fails.
+        IdHash id() const;
     };
 
-    /// Views of shared memory: see SetAssociative and QuotaLayouts.
-    QuotaCache(std::span<std::byte> small, std::span<std::byte> large, std::span<std::byte> reports,
-               std::span<std::byte> layouts)
-        : small_(small), large_(large), reports_(reports), layouts_(layouts) {}
+    /// Views of shared memory: see SetAssociative.
+    QuotaCache(std::span<std::byte> small, std::span<std::byte> large, std::span<std::byte> reports)
+        : small_(small), large_(large), reports_(reports) {}
 
     /// The stored state, or an empty one. Only save() marks the quota as used.
     QuotaState load(const Key& key) const;
@@ -122,7 +134,7 @@ class QuotaCache {
     void prefetch(TablePosition place) const { small_.prefetch(place); }
     /// The quota's place; none if it is not stored.
     TablePosition find(const Key& key) const {
-        return key.is_small ? small_.find(key) : large_.find(key);
+        return key.is_in_small ? small_.find(key) : large_.find(key);
     }
 
     /// Stores the state and marks the quota as used now. In a small place, counts have 32 bits and
@@ -199,15 +211,6 @@ class QuotaCache {
     }
     static constexpr std::size_t kMostVisited = 32;
 
-    /// The values for which the id holds quotas like this one, which has no value. Throws
-    /// std::bad_alloc.
-    std::vector<ValueDigest> held_values(const Key& key) const;
-
-    /// Whether the id holds units in any quota of this Redis, also in one that neither its record
-    /// nor the configuration knows any more. False may be wrong unless knows_layouts().
-    bool is_any_held(const IdHash& id, std::uint32_t redis) const;
-    bool knows_layouts() const { return layouts_.are_complete(); }
-
     /// Removes a held quota. Returns the state that it had.
     QuotaState drop(const Held& held) const;
 
@@ -225,12 +228,15 @@ class QuotaCache {
         std::uint32_t number;
         std::uint32_t count;
         std::uint32_t previous;
-        std::int32_t owed;
-        std::int32_t owed_previous;
     };
 
-    /// What a quota has beside its place: its report, its lost calls, or the owed units of a small
-    /// quota for which its place has no room. Few quotas have one at the same time.
+    /// A time as a small place has it: in ms after a minute before another time, clamped to 49
+    /// days; 0: none.
+    static std::uint32_t time_after(Instant time, const Uint48& base);
+    static Instant time_from(std::uint32_t stored, const Uint48& base);
+
+    /// What a quota has beside its place: its report, its lost calls, or the owed units for which a
+    /// small place has no room. Few quotas have one at the same time.
     struct Rest {
         using Key = QuotaCache::Key;
         Rest(const Key& whose, const QuotaState& state);
@@ -238,7 +244,7 @@ class QuotaCache {
         bool is_held() const { return true; }
 
         StoredKey key;
-        /// The report of the quota. In that of a small quota, the adjustments after the first
+        /// The report of the quota. In that of a small place, the adjustments after the first
         /// kMostSmallWindows are what these windows owe, in Adjustment::units and
         /// Adjustment::previous.
         Report report;
@@ -253,18 +259,21 @@ class QuotaCache {
         /// Whether units are owed, or in a report, or calls are lost.
         bool owes() const {
             return has_report != 0 || has_lost_calls != 0 ||
-                   std::ranges::any_of(windows, [](const Window& window) {
-                       return window.owed != 0 || window.owed_previous != 0;
-                   });
+                   std::ranges::any_of(owed,
+                                       [](const Int24& units) { return units.value() != 0; }) ||
+                   std::ranges::any_of(owed_previous,
+                                       [](std::int16_t units) { return units != 0; });
         }
         /// Whether the quota has a Rest.
         bool has_rest() const { return has_report != 0 || has_lost_calls != 0 || is_wide != 0; }
         HeldSummary summary() const {
-            return {id,      redis,
-                    table,   Period::of_code(first_period),
-                    value(), {owes(), lease, last_arrived(), SteadyTime(asked.value())}};
+            return {owner.view(), redis,
+                    table,        Period::of_code(first_period),
+                    value(),      {owes(), lease, last_arrived(), SteadyTime(asked.value())}};
         }
-        SteadyTime due_at() const { return summary().due_at(); }
+        SteadyTime due_at() const {
+            return settling_due({owes(), lease, last_arrived(), SteadyTime(asked.value())}, {});
+        }
         SteadyTime last_arrived() const { return SteadyTime(asked.value() + last_arrival); }
         Held unpack() const;
         /// Into an empty state; all but the report and lost calls. Owed units that are wide are
@@ -288,7 +297,7 @@ class QuotaCache {
         bool has_ended(std::chrono::milliseconds unused) const;
         std::uint64_t value() const { return std::uint64_t{value_high} << 32U | value_low; }
 
-        IdHash id;
+        StoredOwner<kShortOwner> owner;
         std::uint32_t redis;
         std::uint32_t table;
         std::uint32_t first_period : Period::kCodeBits;
@@ -305,9 +314,11 @@ class QuotaCache {
         std::uint32_t own;
         Uint48 counted_at;
         Uint48 asked;
-        Uint48 returns_until;
+        std::array<Int24, kMostSmallWindows> owed;
+        std::array<std::int16_t, kMostSmallWindows> owed_previous;
         std::uint16_t lease_calls;
-        std::int32_t last_arrival;  ///< ms after `asked`
+        std::uint32_t returns_until;  ///< time_after `counted_at`
+        std::int32_t last_arrival;    ///< ms after `asked`
         float arrived;
         std::uint32_t value_low;
         std::uint32_t value_high;
@@ -315,24 +326,27 @@ class QuotaCache {
 
     struct Large {
         using Key = QuotaCache::Key;
-        Large(const Key& whose, const QuotaState& state);
-        bool is(const Key& other) const { return key.is(other); }
-        bool is_sibling(const Key& other) const { return key.is_sibling(other); }
+        Large(const Key& key, const QuotaState& state);
+        bool is(const Key& other) const;
+        /// Whether this is another value of the quota.
+        bool is_sibling(const Key& other) const;
+        WindowLayout layout() const;
         /// Whether the quota has no effect any more if it was not used for this time: its windows
         /// have ended and its buckets are full.
         bool has_ended(std::chrono::milliseconds unused) const;
-        std::uint64_t value() const { return key.value; }
         bool is_held() const { return lease != 0 || owes(); }
         /// Whether units are owed, or in a report, or calls are lost.
         bool owes() const;
         /// Whether the quota has a Rest.
         bool has_rest() const { return has_report != 0 || has_lost_calls != 0; }
         HeldSummary summary() const {
-            return {key.id,    key.redis,
-                    key.table, WindowLayout::period_of(key.periods.front()),
-                    key.value, {owes(), lease, arrivals.last, asked}};
+            return {owner.view(), redis,
+                    table,        WindowLayout::period_of(periods.front()),
+                    value,        {owes(), lease, arrivals.last, asked}};
         }
-        SteadyTime due_at() const { return summary().due_at(); }
+        SteadyTime due_at() const {
+            return settling_due({owes(), lease, arrivals.last, asked}, {});
+        }
         Held unpack() const;
         /// Into an empty state; all but the report and lost calls.
         void unpack(QuotaState& state) const;
@@ -343,12 +357,19 @@ class QuotaCache {
         /// See save_spent.
         void set_spent(const QuotaState& state, std::uint64_t used);
 
-        StoredKey key;
-        std::uint32_t has_report : 1;
-        std::uint32_t returns_soon : 1;
-        std::uint32_t owes_refund : 1;
-        std::uint32_t has_lost_calls : 1;
-        std::uint32_t lease_calls;
+        StoredOwner<kLongestOwner> owner;
+        std::uint8_t sliding : 1;
+        std::uint8_t is_small : 1;  ///< see is_small()
+        std::uint8_t has_report : 1;
+        std::uint8_t returns_soon : 1;
+        std::uint8_t owes_refund : 1;
+        std::uint8_t has_lost_calls : 1;
+        std::uint16_t lease_calls;
+        std::uint32_t redis;
+        std::uint32_t table;
+        std::array<std::uint32_t, kMaxWindows> periods;
+        std::uint64_t api_key;
+        std::uint64_t value;
         std::array<QuotaState::Window, kMaxWindows> windows;
         std::int64_t lease;
         std::int64_t own;
@@ -358,8 +379,6 @@ class QuotaCache {
         Arrivals arrivals;
     };
 
-    static QuotaLayouts::Layout layout_of(const Key& key);
-    bool is_held(const Key& key) const;
     /// The place of a quota in a small place, which may be at `place`; none in a large one.
     TablePosition find_small(const Key& key, TablePosition place) const;
 
@@ -383,7 +402,6 @@ class QuotaCache {
     SmallTable small_;
     LargeTable large_;
     ReportTable reports_;
-    QuotaLayouts layouts_;
 };
 
 }  // namespace tollgate

@@ -138,14 +138,6 @@ class SetAssociative {
     TablePosition put(const Key& key, std::chrono::milliseconds now, const Args&... args) const {
         return put_at(TablePosition{}, key, now, args...);
     }
-    /// Constructs the key's entry, see put(), but does not evict entries for which `keeps` returns
-    /// true. `keeps` is called for the least recently used entry first, until it returns false.
-    template <typename Keeps, typename... Args>
-    TablePosition put_unless(const Keeps& keeps, const Key& key, std::chrono::milliseconds now,
-                             const Args&... args) const {
-        const auto keeps_place = [&](TablePosition place) { return keeps(at(place)); };
-        return put_anywhere(keeps_place, TablePosition{}, key, now, args...);
-    }
     /// Constructs the key's entry, see put(). Faster than put() if the entry is still at `place`,
     /// which find returned; it may be none.
     template <typename... Args>
@@ -166,17 +158,6 @@ class SetAssociative {
             return !may_replace(at(other), ticks * kTick);
         };
         return put_anywhere(keeps, TablePosition{}, key, now, args...);
-    }
-
-    /// Calls `visit` with each entry whose key has this hash, or another one with the same tag.
-    template <typename Visit>
-    void for_each_with_hash(std::uint64_t hash, Visit visit) const {
-        const Choice choice = choose(hash);
-        for_each_place(choice, [&](TablePosition place) {
-            if (sets_[place.set].tags[place.way] == choice.tag) {
-                visit(at(place));
-            }
-        });
     }
 
     /// Calls `change` with the entry at a place that find or put has returned, and marks it as used
@@ -397,19 +378,6 @@ class SetAssociative {
             --header_->used;
         }
         return oldest;
-    }
-
-    /// Visits the possible places of a key. Both sets are one in a table with a single set.
-    template <typename Visit>
-    void for_each_place(const Choice& choice, Visit visit) const {
-        for (const std::uint32_t set : {choice.left, choice.right}) {
-            for (std::uint32_t way = 0; way < kWays; ++way) {
-                visit(TablePosition{set, way});
-            }
-            if (choice.left == choice.right) {
-                return;
-            }
-        }
     }
 
     /// Considers only entries that may be evicted.

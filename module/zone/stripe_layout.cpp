@@ -77,8 +77,7 @@ StripeLayout divide_stripe(std::size_t size) {
     layout.slices = divider.cut(std::clamp(size / 128, kLeastSlices, kMostSlices));
     layout.flights = divider.cut(std::clamp(size * 3 / 128, kLeastFlights, kMostFlights));
     layout.reports = divider.cut_table<QuotaCache::ReportTable>(std::min(size / 64, kMostReports));
-    layout.layouts = divider.cut(QuotaLayouts::kSize);
-    layout.large_quotas = divider.cut_table<QuotaCache::LargeTable>(size / 64);
+    layout.large_quotas = divider.cut_table<QuotaCache::LargeTable>(size / 48);
     layout.large_keys = divider.cut_table<KeyCache::LargeTable>(size / 64);
     layout.small_quotas =
         divider.cut_table<QuotaCache::SmallTable>(divider.rest() * kQuotas / (kKeys + kQuotas));
@@ -93,7 +92,7 @@ StripeTables::StripeTables(std::span<std::byte> memory, const StripeLayout& layo
     : keys(bytes_of(memory, layout.small_keys), bytes_of(memory, layout.large_keys),
            bytes_of(memory, layout.unknown_keys)),
       quotas(bytes_of(memory, layout.small_quotas), bytes_of(memory, layout.large_quotas),
-             bytes_of(memory, layout.reports), bytes_of(memory, layout.layouts)),
+             bytes_of(memory, layout.reports)),
       addresses(bytes_of(memory, layout.addresses)),
       bans(bytes_of(memory, layout.bans)),
       slices(bytes_of(memory, layout.slices)),

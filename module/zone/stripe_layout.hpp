@@ -32,7 +32,6 @@ struct StripeLayout {
     Part small_quotas;
     Part large_quotas;
     Part reports;
-    Part layouts;
     Part addresses;
     Part bans;
     Part slices;

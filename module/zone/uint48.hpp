@@ -29,4 +29,29 @@ class Uint48 {
     std::array<std::uint16_t, 3> parts_;
 };
 
+/// A signed number of 24 bits that can be stored at any address. Values outside the range are
+/// clamped.
+class Int24 {
+  public:
+    static constexpr std::int64_t kMax = (std::int64_t{1} << 23U) - 1;
+    static constexpr std::int64_t kMin = -kMax - 1;
+
+    Int24() = default;
+    explicit Int24(std::int64_t value) {
+        const auto bits = static_cast<std::uint32_t>(std::clamp(value, kMin, kMax));
+        for (unsigned i = 0; i < bytes_.size(); ++i) {
+            bytes_[i] = static_cast<std::uint8_t>(bits >> 8U * i);
+        }
+    }
+
+    std::int32_t value() const {
+        const std::uint32_t bits =
+            std::uint32_t{bytes_[2]} << 16U | std::uint32_t{bytes_[1]} << 8U | bytes_[0];
+        return static_cast<std::int32_t>(bits ^ 0x800000U) - 0x800000;  // extends the sign
+    }
+
+  private:
+    std::array<std::uint8_t, 3> bytes_;
+};
+
 }  // namespace tollgate

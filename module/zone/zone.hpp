@@ -228,18 +228,11 @@ class LockedStripe {
         : number_(number),
           stripe_(*zone.stripes_[static_cast<std::size_t>(number)]),
           lock_(stripe_.mutex, zone.holds_) {}
-    /// Does not wait. For a second stripe: two workers could wait for each other.
-    LockedStripe(Zone& zone, StripeNumber number, std::try_to_lock_t tag) noexcept
-        : number_(number),
-          stripe_(*zone.stripes_[static_cast<std::size_t>(number)]),
-          lock_(stripe_.mutex, zone.holds_, tag) {}
     /// Locks the stripe of this key, id or address.
     template <typename Owner>
     LockedStripe(Zone& zone, const Owner& owner) noexcept
         : LockedStripe(zone, zone.stripe_of(owner)) {}
 
-    /// False if std::try_to_lock failed: nothing may be accessed.
-    bool owns_lock() const { return lock_.owns_lock(); }
     StripeNumber number() const { return number_; }
     KeyCache& keys() const { return stripe_.tables.keys; }
     QuotaCache& quotas() const { return stripe_.tables.quotas; }

@@ -53,8 +53,6 @@ class ZoneMutex {
     virtual ~ZoneMutex() = default;
 
     virtual void lock() noexcept = 0;
-    /// False if it is locked already.
-    virtual bool try_lock() noexcept = 0;
     virtual void unlock() noexcept = 0;
 };
 
@@ -67,28 +65,18 @@ class ZoneLock {
         mutex_.lock();
         hold_.begin();
     }
-    /// Tries to lock the mutex, as std::unique_lock does with std::try_to_lock: does not wait.
-    ZoneLock(ZoneMutex& mutex, LockStatistics* statistics, std::try_to_lock_t /*tag*/) noexcept
-        : mutex_(mutex), statistics_(statistics), owns_(mutex.try_lock()) {
-        hold_.begin();
-    }
     ~ZoneLock() {
-        if (owns_) {
-            hold_.end();
-            mutex_.unlock();
-            hold_.count(statistics_);
-        }
+        hold_.end();
+        mutex_.unlock();
+        hold_.count(statistics_);
     }
     ZoneLock(const ZoneLock&) = delete;
     ZoneLock& operator=(const ZoneLock&) = delete;
-
-    bool owns_lock() const noexcept { return owns_; }
 
   private:
     [[no_unique_address]] LockHold hold_;  // constructed before the mutex is locked
     ZoneMutex& mutex_;
     LockStatistics* statistics_;
-    bool owns_ = true;
 };
 
 }  // namespace tollgate

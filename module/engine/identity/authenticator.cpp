@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "module/engine/engine.hpp"
-#include "module/engine/quota/held_quotas.hpp"
 #include "module/key/bearer.hpp"
 #include "module/key/digest.hpp"
 #include "module/process/spare_memory.hpp"
@@ -108,7 +107,7 @@ Authenticator::Record Authenticator::find(const Subject& subject, ExactSteadyTim
         id_ = id_hash(record->id, record->group);
         checked_ = time;
         attempt(engine().log(), [&] {
-            store_record(*record);
+            keep_record_of_subject(*record);
             remember(hash, record);
         });
         note_use(*record);
@@ -175,7 +174,7 @@ void Authenticator::note_use(KnownKey& known, ExactSteadyTime now) noexcept {
 }
 
 /// Marks the record of a known key in the zone as used, now and then. A record that was evicted is
-/// stored again: Settlement reads the id from it.
+/// stored again, for the other workers, and for an outage.
 void Authenticator::keep_record(KnownKey& known, SteadyTime now) const noexcept {
     if (now - known.touched < kTouchInterval) {
         return;
@@ -184,33 +183,26 @@ void Authenticator::keep_record(KnownKey& known, SteadyTime now) const noexcept 
     attempt(engine().log(), [&] {
         const LockedStripe stripe(engine().zone(), known.key);
         if (!stripe.keys().touch(known.key, now) && !stripe.keys().is_unknown(known.key)) {
-            put_record(engine().tables(), engine().zone(), stripe, known.key, *known.record,
-                       known.checked);
+            stripe.keys().put(known.key, *known.record, known.checked);
         }
     });
     if (known.group) {
         attempt(engine().log(), [&] {
             const LockedStripe stripe(engine().zone(), known.group_key);
             if (!stripe.keys().touch(known.group_key, now)) {
-                put_record(engine().tables(), engine().zone(), stripe, known.group_key,
-                           *known.group, known.checked);
+                stripe.keys().put(known.group_key, *known.group, known.checked);
             }
         });
     }
 }
 
-bool Authenticator::store_record(const KeyRecord& record) const {
+/// The zone has the record of a subject for the notes of its use (see note_use), and for its
+/// limits.
+void Authenticator::keep_record_of_subject(const KeyRecord& record) const {
     const LockedStripe stripe(engine().zone(), key_);
-    const auto is_stored = [&] { return stripe.keys().has_id(key_.hash(), id_); };
-    if (is_stored()) {
-        return true;
+    if (!stripe.keys().touch(key_, checked_)) {
+        stripe.keys().put(key_, record, checked_);
     }
-    // What a look-up has just found is stored already if it has a place.
-    if (checked_ == SteadyTime{} || stripe.keys().is_unknown(key_)) {
-        return false;
-    }
-    put_record(engine().tables(), engine().zone(), stripe, key_, record, checked_);
-    return is_stored();
 }
 
 Authenticator::Result Authenticator::find_in_zone(Record& record) {

@@ -63,9 +63,6 @@ class Authenticator {
 
     /// The request uses the key with this record. Notes that once.
     void note_use(const KeyRecord& record) noexcept;
-    /// Stores the key's record in the zone, if it is not there: Settlement finds the id in it.
-    /// False if it has no place. Throws std::bad_alloc.
-    bool store_record(const KeyRecord& record) const;
 
   private:
     Engine& engine() const { return tables_.engine(); }
@@ -79,6 +76,7 @@ class Authenticator {
     void recall(const KnownKey& known, ExactSteadyTime now, Record& record);
     void note_use(KnownKey& known, ExactSteadyTime now) noexcept;
     void keep_record(KnownKey& known, SteadyTime now) const noexcept;
+    void keep_record_of_subject(const KeyRecord& record) const;
     Result find_in_zone(Record& record);
     void remember(const TokenHash& token, const Record& record);
 

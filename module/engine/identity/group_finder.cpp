@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "module/engine/engine.hpp"
-#include "module/engine/quota/held_quotas.hpp"
 #include "module/key/digest.hpp"
 #include "module/redis/protocol/schema.hpp"
 
@@ -58,18 +57,6 @@ void GroupFinder::use(const KnownKey& known) {
 void GroupFinder::use(const redis::Lookup& lookup, SteadyTime sent) {
     record_ = std::make_shared<const KeyRecord>(group_record(lookup, group_));
     checked_ = sent;
-}
-
-bool GroupFinder::store_record() const {
-    if (record_ == nullptr) {
-        return true;
-    }
-    const LockedStripe stripe(engine().zone(), key_);
-    const auto is_stored = [&] { return stripe.keys().has_id(key_.hash(), id_); };
-    if (!is_stored()) {
-        put_record(engine().tables(), engine().zone(), stripe, key_, *record_, checked_);
-    }
-    return is_stored();
 }
 
 }  // namespace tollgate::engine

@@ -19,7 +19,7 @@ namespace tollgate::engine {
 KeyCache::Key group_key(std::uint32_t redis, std::string_view group);
 
 /// What Redis has of a group, as a node keeps it: its id is the group. A group without a record has
-/// one that is not active and has no plan, so that its counters are settled as those of the others.
+/// one that is not active and has no plan.
 KeyRecord group_record(const redis::Lookup& lookup, std::string_view group);
 
 /// Finds the record of the group of one request's key, in the zone. If it is not there, or may have
@@ -48,9 +48,6 @@ class GroupFinder {
     const IdHash& id() const { return id_; }
     /// When the record was looked up.
     SteadyTime checked() const { return checked_; }
-
-    /// Stores the record in the zone, if it is not there: see Authenticator::store_record.
-    bool store_record() const;
 
   private:
     Engine& engine() const { return tables_.engine(); }

@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "module/engine/identity/group_finder.hpp"
-#include "module/engine/quota/held_quotas.hpp"
-#include "module/engine/quota/settlement.hpp"
 #include "module/key/digest.hpp"
 
 namespace tollgate::engine {
@@ -83,10 +81,8 @@ void LookupWaiter::leave_lookup() noexcept {
     }
 }
 
-KeyLookups::KeyLookups(EngineContext& context, Settlement& settlement)
-    : context_(context),
-      settlement_(settlement),
-      loss_(context.make_timer([this] { fail_lost(); })) {}
+KeyLookups::KeyLookups(EngineContext& context)
+    : context_(context), loss_(context.make_timer([this] { fail_lost(); })) {}
 
 KeyLookups::~KeyLookups() {
     for (auto& [key, pending] : pending_) {
@@ -259,61 +255,27 @@ bool KeyLookups::apply_reply(const LookupCall& call, redis::ReplyValues values) 
     return true;
 }
 
-/// Redis has no such key. If the zone has a record of it, the record stays, but the key is not
-/// valid: Settlement reads the id from the record, also if the id's plan has changed or if Redis
-/// can't be asked about the id now. The next look-up removes it, unless the id still holds quotas
-/// or the key was revoked: then the log names the id.
-void KeyLookups::put_end(const LockedStripe& stripe, const KeyCache::Key& key,
-                         const KeyCache::Found& ended, const redis::Lookup& lookup,
-                         SteadyTime checked) const {
-    Zone& zone = context_.zone();
-    const bool is_revoked = lookup.outcome == redis::Lookup::Outcome::kRevoked;
-    const bool is_needed =
-        ended.exists &&
-        (ended.record.active || may_hold_quotas(context_.tables(), zone, stripe, key.redis, ended));
-    if (is_needed || is_revoked) {
-        KeyRecord record = is_needed ? ended.record : lookup.record;
-        record.active = false;
-        record.ended = is_revoked ? KeyFault::kRevoked : KeyFault::kUnknown;
-        put_record(context_.tables(), zone, stripe, key, record, checked);
-    } else {
-        stripe.keys().put_unknown(key, checked);
-    }
-}
-
 /// Puts the reply into the zone. False if `events` announced a change after the call was sent: the
 /// reply may be older than the change.
 bool KeyLookups::cache(const LookupCall& call, const redis::Lookup& lookup) const {
+    Zone& zone = context_.zone();
     const KeyCache::Key key{context_.settings().name_hash, call.key()};
+    const LockedStripe stripe(zone, key);
+    auto changed = zone.last_change(key.redis, key.digest);
     if (!call.group().empty()) {
-        const LockedStripe stripe(context_.zone(), key);
-        put_record(context_.tables(), context_.zone(), stripe, key,
-                   group_record(lookup, call.group()), call.sent());
-        return call.sent() > context_.zone().last_change(key.redis, key.digest);
+        stripe.keys().put(key, group_record(lookup, call.group()), call.sent());
+    } else if (lookup.outcome == redis::Lookup::Outcome::kFound) {
+        changed = std::max(changed, zone.last_change(key.redis, id_hash(lookup.record.id)));
+        stripe.keys().put(key, lookup.record, call.sent());
+    } else if (lookup.outcome == redis::Lookup::Outcome::kRevoked) {
+        KeyRecord record = lookup.record;  // with the id, which the log names
+        record.active = false;
+        record.ended = KeyFault::kRevoked;
+        stripe.keys().put(key, record, call.sent());
+    } else {
+        stripe.keys().put_unknown(key, call.sent());
     }
-    const bool found = lookup.outcome == redis::Lookup::Outcome::kFound;
-    KeyCache::Found ended;
-    bool is_current = false;
-    {
-        Zone& zone = context_.zone();
-        const LockedStripe stripe(zone, key);
-        auto changed = zone.last_change(key.redis, key.digest);
-        if (found) {
-            changed = std::max(changed, zone.last_change(key.redis, id_hash(lookup.record.id)));
-            // An id that has changed its group has other counters: the former ones are settled.
-            stripe.keys().find(key, call.sent(), ended);
-            ended.exists = ended.exists && ended.record.group != lookup.record.group;
-            put_record(context_.tables(), zone, stripe, key, lookup.record, call.sent());
-        } else {
-            stripe.keys().find(key, call.sent(), ended);
-            put_end(stripe, key, ended, lookup, call.sent());
-        }
-        is_current = call.sent() > changed;
-    }
-    if (ended.exists) {
-        settlement_.settle_ended(ended, key.hash());
-    }
-    return is_current;
+    return call.sent() > changed;
 }
 
 }  // namespace tollgate::engine

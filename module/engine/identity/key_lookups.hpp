@@ -18,7 +18,6 @@
 
 namespace tollgate::engine {
 
-class Settlement;
 class KeyLookups;
 class LookupCall;
 
@@ -75,8 +74,8 @@ class KeyLookups {
         kUnknown,  ///< all others; a flood of made-up keys is here
     };
 
-    /// The arguments must outlive it.
-    KeyLookups(EngineContext& context, Settlement& settlement);
+    /// The context must outlive it.
+    explicit KeyLookups(EngineContext& context);
     /// Waiters get no callback.
     ~KeyLookups();
     KeyLookups(const KeyLookups&) = delete;
@@ -116,8 +115,6 @@ class KeyLookups {
     bool is_needed(Pending& pending) noexcept;
     void drop(const Pending& pending) noexcept;
     bool apply_reply(const LookupCall& call, redis::ReplyValues values);
-    void put_end(const LockedStripe& stripe, const KeyCache::Key& key, const KeyCache::Found& ended,
-                 const redis::Lookup& lookup, SteadyTime checked) const;
     bool cache(const LookupCall& call, const redis::Lookup& lookup) const;
     void on_call_lost(const LookupCall& call) noexcept;
     void fail_lost() noexcept;
@@ -129,7 +126,6 @@ class KeyLookups {
 
     EngineContext& context_;
     NodeCall requests_{context_, LogLevel::kError, {}};
-    Settlement& settlement_;
     std::array<WaitList<Pending>, 2> queues_;  ///< look-ups to be sent, by Priority
     std::unordered_map<KeyDigest, Pending, DigestHash> pending_;
     std::size_t calls_ = 0;  ///< under way

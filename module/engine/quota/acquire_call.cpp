@@ -154,9 +154,6 @@ bool AcquireCall::add(Group& group) {
         tollgate::restore(states, quotas, acquire, AcquireFailure::kNotApplied);
         states.save(now.steady);
         last_report = nullptr;
-        if (request.returns_lease) {
-            context_.unstored().keep_owner(request);  // No pass may find the id.
-        }
     }
 }
 
@@ -225,8 +222,8 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
         }
         if (has_timed_out_) {
             apply_late(items_[i], *acquired, received);
-        } else if (apply_to_zone(items_[i], *acquired, received)) {
-            batcher_.settlement_.settle_without_pass(items_[i].group->request);
+        } else {
+            apply_to_zone(items_[i], *acquired, received);
         }
     }
     auto items = std::exchange(items_, {});
@@ -269,11 +266,10 @@ bool AcquireCall::count_in_place(Item& item, const Acquired& acquired, SteadyTim
     return item.is_applied;
 }
 
-/// Stores the result of one group. Returns whether the id holds units now: a lease, or units that
-/// Redis has yet to count.
-bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now) {
+/// Stores the result of one group.
+void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now) {
     if (count_in_place(item, acquired, now)) {
-        return false;
+        return;
     }
     const AcquireRequest& request = item.group->request;
     const Quotas& quotas = *request.quotas;
@@ -315,7 +311,6 @@ bool AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
         item.group->request.is_plain = false;
     }
     item.is_applied = true;
-    return holds;
 }
 
 /// Stores the result of one group of a call that has timed out.
@@ -333,7 +328,7 @@ void AcquireCall::apply_late(Item& item, const Acquired& acquired, SteadyTime no
     if (units > 0) {
         context_.statistics().note_lease(static_cast<std::uint64_t>(units) * quotas.size());
     }
-    batcher_.settlement_.settle_without_pass(request);
+    batcher_.settlement_.settle_if_left(request);
 }
 
 /// The call of the item's group has ended.
@@ -431,21 +426,13 @@ void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
     }
     attempt(context_.log(), [&] {
         const AcquireRequest& request = item.group->request;
-        bool holds = false;
-        {
-            const LockedStripe stripe(context_.zone(), request.id_hash);
-            LoadedStates states(stripe, context_, request);
-            tollgate::restore(states, *request.quotas, *item.acquire, failure);
-            if (failure == AcquireFailure::kUnknown && item.acquire->lease > 0 &&
-                !item.is_applied) {
-                note_lost_call(states, number_, executed_until());
-            }
-            states.save(context_.steady_time());
-            holds = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
+        const LockedStripe stripe(context_.zone(), request.id_hash);
+        LoadedStates states(stripe, context_, request);
+        tollgate::restore(states, *request.quotas, *item.acquire, failure);
+        if (failure == AcquireFailure::kUnknown && item.acquire->lease > 0 && !item.is_applied) {
+            note_lost_call(states, number_, executed_until());
         }
-        if (holds) {
-            batcher_.settlement_.keep_owner(request);
-        }
+        states.save(context_.steady_time());
     });
 }
 

@@ -71,7 +71,7 @@ class AcquireCall : public NodeCall::Reply {
     void finish(Item& item) noexcept;
     void observe(const redis::AcquireResults& results);
     bool count_in_place(Item& item, const Acquired& acquired, SteadyTime now);
-    bool apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now);
+    void apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now);
     void decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept;
     void send_again(bool was_late) noexcept;
     SteadyTime executed_until() const;

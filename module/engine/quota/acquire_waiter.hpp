@@ -40,10 +40,10 @@ struct AcquireRequest {
         return quota.by == CountedBy::kGroup && !group.empty();
     }
     /// Where the node stores this quota, in the Redis with this name_hash. All quotas of a request
-    /// are in the stripe of `id_hash`.
+    /// are in the stripe of `id_hash`. Refers to the texts of the request.
     QuotaCache::Key place_of(const TableQuota& quota, std::uint32_t redis) const {
-        return is_of_group(quota) ? QuotaCache::Key(group_hash, redis, quota, group_key)
-                                  : QuotaCache::Key(id_hash, redis, quota, api_key);
+        return is_of_group(quota) ? QuotaCache::Key({group}, group_hash, redis, quota, group_key)
+                                  : QuotaCache::Key({id, group}, id_hash, redis, quota, api_key);
     }
 };
 

@@ -181,9 +181,6 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
     if (known != nullptr) {
         known->is_plain = request_.is_plain;
     }
-    if (is_record_needed_) {
-        return decide_alone();
-    }
     if (std::exchange(is_renewal_due_, false)) {
         renew_lease();
     }
@@ -199,10 +196,6 @@ SteadyTime QuotaDecision::last_change() const {
             : zone.last_change(key_.key().redis, key_.key().digest, request_.id_hash);
     return request_.group_key == 0 ? of_key
                                    : std::max(of_key, zone.last_change_of(request_.group_key));
-}
-
-bool QuotaDecision::store_records() const {
-    return key_.store_record(*record_) && group_.store_record();
 }
 
 Decision QuotaDecision::decide_in_zone(KnownKey* known, const ClockBounds& now) {
@@ -274,21 +267,10 @@ Decision QuotaDecision::look() const {
 
 Decision QuotaDecision::decide_alone() {
     const ClockBounds now = clock_bounds(engine().clock().steady());
-    for (;;) {
-        if (std::exchange(is_record_needed_, false)) {
-            is_record_stored_ = store_records();
-            if (!is_record_stored_) {
-                return {};
-            }
-        }
-        const LockedStripe stripe(engine().zone(), request_.id_hash);
-        LoadedStates states(stripe, engine(), request_);
-        note_place(states.place());
-        Decision decision = count_alone(states, now);
-        if (!is_record_needed_) {
-            return decision;
-        }
-    }
+    const LockedStripe stripe(engine().zone(), request_.id_hash);
+    LoadedStates states(stripe, engine(), request_);
+    note_place(states.place());
+    return count_alone(states, now);
 }
 
 /// The bounds of the clock that counts the id's quotas. Not to be called with a lock of the zone:
@@ -385,20 +367,11 @@ bool QuotaDecision::counts_alone() const {
            !engine().transport().is_reachable(engine().slot_of(request_.slot_text()));
 }
 
-/// Before the first units of an id are owed, the record of the key must be in the zone: Settlement
-/// finds the id there, also if no further request comes. Then the caller repeats this, because the
-/// lock of the states does not allow to wait for that of the record.
 Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now) {
     // Without `on_failure local`, the nodes do not count themselves.
     states.share_among(is_only_counted() ? 1 : NodeHeartbeat::nodes(engine()));
     note_arrivals(states, *request_.quotas, request_.demand, 1, now.steady);
-    const std::span<const QuotaState> held = states;
-    const bool was_held = std::ranges::any_of(held, is_held);
     const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
-    is_record_needed_ = !was_held && !is_record_stored_ && std::ranges::any_of(held, is_held);
-    if (is_record_needed_) {
-        return {};
-    }
     Decision decision = describe(answer, states, now);
     decision.is_alone = true;
     if (answer != LocalAnswer::kGranted) {
@@ -434,21 +407,16 @@ void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
     request.quotas = std::move(quotas);
     const ClockBounds now = clock_bounds(engine().clock().steady());
     const std::uint32_t redis = engine().settings().name_hash;
-    bool was_held = false;
     {
         const LockedStripe stripe(engine().zone(), request.id_hash);
         LoadedStates states(stripe, engine(), request);
-        was_held = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
         const SteadyTime recalled = engine().zone().last_recall(
             redis, request.id_hash, request.id_of_group(), *request.quotas);
         settle_cost(states, *request.quotas, counting, units,
                     is_recalled(*request.quotas, recalled, now), now);
         states.save(now.steady);
     }
-    if (!was_held) {
-        store_records();  // may have been evicted since the request was granted
-    }
-    engine().settlement().settle_without_pass(request);
+    engine().settlement().settle_if_left(request);
 }
 
 }  // namespace tollgate::engine

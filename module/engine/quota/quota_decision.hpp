@@ -44,8 +44,7 @@ class QuotaDecision {
     /// The windows as they are; decides and counts nothing. Throws std::bad_alloc.
     Decision look() const;
     /// Decides while Redis is unreachable. The units are reported when it is back.
-    /// LocalAnswer::kAsk: the zone has no room for them, or for the key's record. Throws
-    /// std::bad_alloc.
+    /// LocalAnswer::kAsk: the zone has no room for them. Throws std::bad_alloc.
     Decision decide_alone();
 
     /// See settle_cost. The quotas are those that were chosen. Throws std::bad_alloc.
@@ -58,7 +57,6 @@ class QuotaDecision {
     std::shared_ptr<const Quotas> quotas_of_key() const;
     void choose_with_group(const KeyRecord& record);
     SteadyTime last_change() const;
-    bool store_records() const;
     void choose_by_values(const std::shared_ptr<const KeyRecord>& record, ValueSource& source);
 
     ClockBounds clock_bounds(ExactSteadyTime time) const;
@@ -80,9 +78,7 @@ class QuotaDecision {
     const GroupFinder& group_;
     AcquireRequest request_;
     const KeyRecord* record_ = nullptr;
-    bool is_record_stored_ = false;  ///< see Authenticator::store_record
-    bool is_record_needed_ = false;  ///< the request is not decided before it is
-    bool is_renewal_due_ = false;    ///< of the lease that has granted the request
+    bool is_renewal_due_ = false;  ///< of the lease that has granted the request
 };
 
 }  // namespace tollgate::engine

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "module/engine/quota/acquire_batcher.hpp"
-#include "module/engine/quota/held_quotas.hpp"
 #include "module/engine/quota/loaded_states.hpp"
 #include "module/engine/quota/slices.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/owed_units.hpp"
+#include "module/text/parse_error.hpp"
 
 namespace tollgate::engine {
 
@@ -32,6 +32,30 @@ constexpr std::size_t kMostSettled = 64;
 
 /// A step of a pass counts as so many held quotas: it may pass many that are not due.
 constexpr std::size_t kQuotasInStep = 16;
+
+/// The quotas of the record of a key or of a group in this table; none if its limits are invalid.
+Quotas quotas_in(const PlanTable& table, const KeyRecord& record) {
+    try {
+        const PlanTable* const tables[] = {&table};
+        return choose_quotas(tables, record, record.group.empty() ? &record : nullptr)
+            .value_or(Quotas{});
+    } catch (const ParseError&) {
+        return {};
+    }
+}
+
+/// The quota of a record in a table that is counted as this one, with the limits of the record's
+/// plan: a node stores none. Nothing if the plan has changed. Throws std::bad_alloc.
+std::optional<TableQuota> with_limits(const PlanTable& table, const KeyRecord& record,
+                                      const TableQuota& counted) {
+    for (TableQuota& quota : quotas_in(table, record)) {
+        if (quota.by == counted.by && layout_name(quota) == layout_name(counted)) {
+            quota.value = counted.value;
+            return std::move(quota);
+        }
+    }
+    return std::nullopt;
+}
 
 /// When the quota has to be settled, also if its lease is not recalled.
 SteadyTime due_at(const QuotaCache::HeldSummary& held, const PlanTable& table) {
@@ -55,8 +79,11 @@ void Settlement::run() noexcept {
 }
 
 void Settlement::on_timer() {
-    store_units();
+    context_.unstored().store(context_);
     if (is_shutting_down_) {
+        if (is_late_ && context_.may_reach_redis()) {
+            begin_last_passes();
+        }
         timer_->start(kSettlementInterval);
         return;
     }
@@ -163,10 +190,14 @@ QuotaCache::Look Settlement::look(const QuotaCache::HeldSummary& held, Which whi
     return {due <= now || now - last_recall(held) < kRecallHolds, due};
 }
 
-/// When the lease of the quota was last recalled; 0: never.
+/// When the lease of the quota was last recalled; 0: not lately.
 SteadyTime Settlement::last_recall(const QuotaCache::HeldSummary& held) const {
-    return held.units.lease > 0 ? context_.zone().last_recall(held.redis, held.id, held.value)
-                                : SteadyTime{};
+    const Zone& zone = context_.zone();
+    const SteadyTime now = context_.steady_time();
+    if (held.units.lease == 0 || now - zone.last_recall(held.redis) >= kRecallHolds) {
+        return {};  // The hash of the owner takes longer than this.
+    }
+    return zone.last_recall(held.redis, id_hash(held.owner.id, held.owner.group), held.value);
 }
 
 /// Whether this engine settles or drops the quotas of this Redis. One engine drops those of the
@@ -187,7 +218,7 @@ void Settlement::drop_if_left(const QuotaCache::Held& held) {
 }
 
 void Settlement::drop(const QuotaCache::Held& held) {
-    const QuotaState state = LockedStripe(context_.zone(), held.id).quotas().drop(held);
+    const QuotaState state = LockedStripe(context_.zone(), held.id()).quotas().drop(held);
     count(context_.statistics(), lost_with(state, held.quota("")));
 }
 
@@ -203,44 +234,10 @@ bool Settlement::may_be_used(const QuotaCache::Held& held) const {
     });
 }
 
-/// The id and its group in clear text; empty if the zone has no record of it.
-KeyCache::Owner Settlement::find_owner(std::uint64_t api_key, const IdHash& id) const {
-    Zone& zone = context_.zone();
-    const LockedStripe stripe(zone, zone.stripe_of_key(api_key));
-    return stripe.keys().find_owner(api_key, id);
-}
-
-bool Settlement::has_record(std::uint64_t api_key, const IdHash& id) const {
-    Zone& zone = context_.zone();
-    return LockedStripe(zone, zone.stripe_of_key(api_key)).keys().has_id(api_key, id);
-}
-
-/// Whether the zone has the record of the key, and that of the group if the request needs it.
-bool Settlement::has_records(const AcquireRequest& request) const {
-    return has_record(request.api_key, request.id_hash) &&
-           (request.group_key == 0 || has_record(request.group_key, request.group_hash));
-}
-
-/// Stores what had no place in the zone, and settles what no pass can.
-void Settlement::store_units() {
-    context_.unstored().store(context_, [&](const AcquireRequest& request) {
-        settle_without_pass(request);
-        return has_records(request);
-    });
-}
-
-void Settlement::keep_owner(const AcquireRequest& request) {
-    if (!has_records(request)) {
-        context_.unstored().keep_owner(request);
-    }
-}
-
 /// Nothing if the quota need not be settled now, or cannot be.
 std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, const PlanTable& table,
                                                Which which, ExactSteadyTime now) const {
-    const bool is_cluster = context_.settings().is_cluster;
-    auto owner = is_cluster ? find_owner(held.api_key, held.id) : KeyCache::Owner{};
-    const redis::Slot slot = context_.slot_of(owner.group.empty() ? owner.id : owner.group);
+    const redis::Slot slot = context_.slot_of(held.owner.view().slot_text());
     const ClockBounds bounds = context_.clock_bounds(slot, now);
     const bool is_recalled = tollgate::is_recalled(Period::of_code(held.layout.periods.front()),
                                                    last_recall(held.summary()), bounds);
@@ -249,10 +246,7 @@ std::optional<Settlement::Due> Settlement::due(const QuotaCache::Held& held, con
     if (!is_due || !context_.transport().is_reachable(slot)) {
         return std::nullopt;
     }
-    if (!is_cluster) {
-        owner = find_owner(held.api_key, held.id);
-    }
-    return Due{held, std::move(owner), is_recalled, held.has_ended(bounds.earliest)};
+    return Due{held, held.id(), is_recalled};
 }
 
 /// A turn of a pass. True if no held quota is left to look at.
@@ -278,30 +272,18 @@ bool Settlement::settle(Which which) {
     return is_complete;
 }
 
-void Settlement::settle_ended(const KeyCache::Found& ended, std::uint64_t api_key) {
-    Quotas held;
-    {
-        const LockedStripe stripe(context_.zone(), ended.id);
-        held = held_quotas(context_.tables(), stripe, context_.settings().name_hash, ended);
-    }
-    for (TableQuota& quota : held) {
-        AcquireRequest request;
-        request.id = ended.record.id;
-        request.group = ended.record.group;
-        request.id_hash = ended.id;
-        request.api_key = api_key;
-        request.quotas = std::make_shared<const Quotas>(Quotas{std::move(quota)});
-        request.returns_lease = true;
-        acquires_.settle(request);
-    }
-}
-
-void Settlement::settle_without_pass(const AcquireRequest& request) {
-    if (has_records(request) && !returns_leases(*request.quotas)) {
+void Settlement::settle_if_left(const AcquireRequest& request) {
+    if (!returns_leases(*request.quotas)) {
         return;
     }
     if (!context_.transport().is_reachable(context_.slot_of(request.slot_text()))) {
-        context_.unstored().keep_owner(request);
+        is_late_ = true;
+        for (const TableQuota& quota : *request.quotas) {
+            if (is_left(quota.table_id) &&
+                std::ranges::find(left_, quota.table_id) == left_.end()) {
+                left_.push_back(quota.table_id);
+            }
+        }
         return;
     }
     AcquireRequest settling = request;
@@ -309,35 +291,32 @@ void Settlement::settle_without_pass(const AcquireRequest& request) {
     acquires_.settle(settling);
 }
 
-/// No record leaves the zone before its quotas are settled: see may_hold_quotas.
 void Settlement::settle(const Due& due, Which which) {
-    const QuotaCache::Held& held = due.held;
+    const QuotaOwner owner = due.held.owner.view();
     AcquireRequest request;
     request.quotas = quotas_of(due);
-    if (due.owner.id.empty() && due.has_ended) {
-        drop(held);
-    } else if (!due.owner.id.empty()) {
-        request.returns_lease = which == Which::kLeft || due.is_recalled;
-        request.id = due.owner.id;
-        request.group = due.owner.group;
-        request.id_hash = held.id;
-        request.api_key = held.api_key;
-        acquires_.settle(request);
-        context_.statistics()["leases_recalled"].add(due.is_recalled ? 1 : 0);
-    }
+    request.returns_lease = which == Which::kLeft || due.is_recalled;
+    request.id = owner.id;
+    request.group = owner.group;
+    request.id_hash = due.id;
+    request.api_key = due.held.api_key;
+    acquires_.settle(request);
+    context_.statistics()["leases_recalled"].add(due.is_recalled ? 1 : 0);
 }
 
 /// The quotas of one table that are counted as the held one. The configuration has the table. They
-/// have limits only if parts of these are noticed.
+/// have limits only if parts of these are noticed, and if the zone still has the record of the key.
 std::shared_ptr<const Quotas> Settlement::quotas_of(const Due& due) {
     const QuotaCache::Held& held = due.held;
     const PlanTable* const table = context_.table_of(held.redis, held.table);
-    if (!table->notify.empty() && !due.owner.id.empty()) {
+    if (!table->notify.empty()) {
         Zone& zone = context_.zone();
         const KeyRecord record = LockedStripe(zone, zone.stripe_of_key(held.api_key))
                                      .keys()
-                                     .find_head(held.api_key, held.id);
-        if (auto noticed = with_limits(*table, record, held.quota(table->name))) {
+                                     .find_head(held.api_key, due.id);
+        auto noticed =
+            record.id.empty() ? std::nullopt : with_limits(*table, record, held.quota(table->name));
+        if (noticed) {
             return std::make_shared<const Quotas>(Quotas{*std::move(noticed)});
         }
     }
@@ -381,8 +360,14 @@ void Settlement::shut_down() {
             left_.push_back(served.id);
         }
     }
-    store_units();
-    if (!left_.empty() && context_.may_reach_redis()) {
+    context_.unstored().store(context_);
+    begin_last_passes();
+}
+
+/// Settles what no other worker will.
+void Settlement::begin_last_passes() noexcept {
+    if (!left_.empty() && !is_last_ && context_.may_reach_redis()) {
+        is_late_ = false;
         stripe_ = 0;
         cursor_ = {};
         is_last_ = true;
@@ -411,7 +396,7 @@ void Settlement::go_on() noexcept {
             }
             is_last_ = is_last_ && context_.steady_time() < ends_at_;
             if (is_last_) {
-                store_units();
+                context_.unstored().store(context_);
                 settle(Which::kLeft);
                 acquires.flush();
             }

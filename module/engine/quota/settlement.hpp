@@ -25,19 +25,9 @@ class Settlement : private Pinned {
     /// The arguments must outlive it.
     Settlement(EngineContext& context, AcquireBatcher& acquires, Slices& slices);
 
-    /// Settles at once what the id of this record holds. Redis no longer has the key: no request
-    /// needs the lease. `api_key` is its KeyCache::Key::hash. Throws std::bad_alloc.
-    void settle_ended(const KeyCache::Found& ended, std::uint64_t api_key);
-
-    /// Settles at once what the request's id holds if no pass can: the zone has no record of its
-    /// key (the key was deleted, or the record was evicted while the zone held nothing of the id),
-    /// or this worker is shutting down and no other serves its tables. While Redis is unreachable,
-    /// keeps the id instead, as keep_owner() does. Throws std::bad_alloc.
-    void settle_without_pass(const AcquireRequest& request);
-
-    /// No call reports what the request's id holds: the last one failed. Keeps the id if the zone
-    /// has no record of its key, and settles it later.
-    void keep_owner(const AcquireRequest& request);
+    /// Settles at once what the request's id holds if this worker is shutting down and no other
+    /// serves its tables; if Redis is unreachable, later. Throws std::bad_alloc.
+    void settle_if_left(const AcquireRequest& request);
 
     /// Another node refuses requests of an id, or of a value of it, while units lie in leases.
     /// Returns those of this node soon. The other workers find the recall in the zone.
@@ -63,10 +53,9 @@ class Settlement : private Pinned {
         kLeft,  ///< the quotas of tables that no other worker serves
     };
     struct Due {
-        QuotaCache::Held held;
-        KeyCache::Owner owner;  ///< without an id if the zone has no record of it
-        bool is_recalled;       ///< see is_recalled
-        bool has_ended;         ///< no window of the quota counts any more
+        const QuotaCache::Held& held;
+        IdHash id;         ///< of its owner
+        bool is_recalled;  ///< see is_recalled
     };
     void run() noexcept;
     void on_timer();
@@ -78,10 +67,7 @@ class Settlement : private Pinned {
     SteadyTime last_recall(const QuotaCache::HeldSummary& held) const;
     std::optional<Due> due(const QuotaCache::Held& held, const PlanTable& table, Which which,
                            ExactSteadyTime now) const;
-    KeyCache::Owner find_owner(std::uint64_t api_key, const IdHash& id) const;
-    bool has_record(std::uint64_t api_key, const IdHash& id) const;
-    bool has_records(const AcquireRequest& request) const;
-    void store_units();
+    void begin_last_passes() noexcept;
     bool settle(Which which);
     void settle(const Due& due, Which which);
     bool is_ours(std::uint32_t redis) const;
@@ -103,7 +89,8 @@ class Settlement : private Pinned {
     bool is_shutting_down_ = false;
     std::vector<std::uint32_t> left_;  ///< tables that no other worker served when a shutdown began
     bool is_last_ = false;             ///< in a shutdown: what is left may not be settled yet
-    bool is_going_on_ = false;         ///< go_on is running: calls may end within it
+    bool is_late_ = false;  ///< a request ended after the last pass, while Redis was unreachable
+    bool is_going_on_ = false;          ///< go_on is running: calls may end within it
     std::uint64_t counted_before_ = 0;  ///< units that Redis had counted when this pass began
     SteadyTime ends_at_{};
     std::unique_ptr<Timer> timer_;

@@ -13,7 +13,7 @@ namespace {
 void recover(const LockedStripe& stripe, SliceRecord& record, RedisStatistics& statistics,
              SteadyTime now) {
     const TableQuota quota = record.quota();
-    const QuotaCache::Key key(record.key.id, record.key.redis, quota, record.key.api_key);
+    const QuotaCache::Key key = record.key.key();
     std::array<WindowCount, kMaxWindows> windows{};
     std::ranges::transform(record.windows, windows.begin(),
                            [](std::int64_t number) { return WindowCount{.number = number}; });

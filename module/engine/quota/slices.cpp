@@ -129,7 +129,7 @@ void Slices::return_slice(KnownKey& key) {
         key.slice.end(states, *key.quotas, request.demand, now);
         states.save(now);
     }
-    settlement_.settle_without_pass(request);
+    settlement_.settle_if_left(request);
 }
 
 void Slices::on_timer() noexcept {

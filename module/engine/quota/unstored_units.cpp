@@ -76,16 +76,9 @@ bool UnstoredUnits::take(const AcquireRequest& request, const TableQuota& quota,
     return true;
 }
 
-void UnstoredUnits::keep_owner(const AcquireRequest& request) noexcept {
-    for (const TableQuota& quota : *request.quotas) {
-        entry_for(request, quota);
-    }
-}
-
-void UnstoredUnits::store(EngineContext& context,
-                          const std::function<bool(const AcquireRequest&)>& settle) {
+void UnstoredUnits::store(EngineContext& context) {
     for (std::size_t i = 0; i < entries_.size();) {
-        if (store(*entries_[i], context, settle)) {
+        if (store(*entries_[i], context)) {
             std::swap(entries_[i], entries_.back());
             entries_.pop_back();
         } else {
@@ -95,30 +88,21 @@ void UnstoredUnits::store(EngineContext& context,
 }
 
 /// Whether the entry is needed no more.
-bool UnstoredUnits::store(Entry& entry, EngineContext& context,
-                          const std::function<bool(const AcquireRequest&)>& settle) {
+bool UnstoredUnits::store(Entry& entry, EngineContext& context) {
     const AcquireRequest& request = entry.request;
     const TableQuota& quota = request.quotas->front();
+    if (!owes(entry.state)) {
+        return true;
+    }
     const ClockBounds now =
         context.clock_bounds(context.slot_of(request.slot_text()), context.clock().steady());
-    {
-        const LockedStripe stripe(context.zone(), request.id_hash);
-        LoadedStates states(stripe, context, request);
-        QuotaState& state = std::span<QuotaState>(states).front();
-        if (owes(entry.state)) {
-            refill_owed(entry.state, quota, now);
-            refill_owed(state, quota, now);
-            add_unstored(state, quota, entry.state);
-            if (!states.save_all_or_none(now.steady)) {
-                return drop_ended(entry, now);
-            }
-            entry.state = {};
-        }
-        if (!is_held(state)) {
-            return true;
-        }
-    }
-    return settle(request);
+    const LockedStripe stripe(context.zone(), request.id_hash);
+    LoadedStates states(stripe, context, request);
+    QuotaState& state = std::span<QuotaState>(states).front();
+    refill_owed(entry.state, quota, now);
+    refill_owed(state, quota, now);
+    add_unstored(state, quota, entry.state);
+    return states.save_all_or_none(now.steady) || drop_ended(entry, now);
 }
 
 /// Drops the units if all their windows have ended. A bucket takes nothing back then: it is full.

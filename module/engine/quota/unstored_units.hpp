@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,8 +13,8 @@ namespace tollgate::engine {
 
 class EngineContext;
 
-/// What a worker keeps because the zone has no place for it: units of quotas, and ids to which the
-/// zone holds units. See LoadedStates::save and Settlement::keep_owner.
+/// Units of quotas that a worker keeps because the zone has no place for them: see
+/// LoadedStates::save.
 class UnstoredUnits {
   public:
     /// Units of so many quotas are kept. A turn of the worker tries to store all.
@@ -31,13 +30,9 @@ class UnstoredUnits {
     /// Takes the units of a state for which the zone has no place. They are still in the state if
     /// there are too many, or if memory is short: false. The request may have other quotas, too.
     bool take(const AcquireRequest& request, const TableQuota& quota, QuotaState& state) noexcept;
-    /// Keeps the id of a request whose quotas may hold units in the zone, without a record in it.
-    void keep_owner(const AcquireRequest& request) noexcept;
 
-    /// Stores what has a place by now. Then calls `settle` with a request of the quota if it holds
-    /// units in the zone. It returns false if the id must be kept, because no pass of Settlement
-    /// finds it. Throws std::bad_alloc.
-    void store(EngineContext& context, const std::function<bool(const AcquireRequest&)>& settle);
+    /// Stores what has a place by now. Throws std::bad_alloc.
+    void store(EngineContext& context);
 
   private:
     /// The units of one quota.
@@ -51,8 +46,7 @@ class UnstoredUnits {
         QuotaState state;        ///< see take_unstored
     };
     Entry* entry_for(const AcquireRequest& request, const TableQuota& quota) noexcept;
-    bool store(Entry& entry, EngineContext& context,
-               const std::function<bool(const AcquireRequest&)>& settle);
+    bool store(Entry& entry, EngineContext& context);
     bool drop_ended(const Entry& entry, const ClockBounds& now);
 
     RedisStatistics& statistics_;

@@ -170,7 +170,7 @@ class EngineTest : public testing::Test {
         quota.rates = tables[table].plans.front().rates;
         quota.sliding = tables[table].plans.front().sliding;
         const LockedStripe locked(*zone, id_hash(id));
-        return locked.quotas().load({id_hash(id), settings.name_hash, quota, 0});
+        return locked.quotas().load({{id}, id_hash(id), settings.name_hash, quota, 0});
     }
     /// Saves the state of an id's quota of the first table.
     void save(const std::string& id, const QuotaState& held) {
@@ -179,14 +179,16 @@ class EngineTest : public testing::Test {
         quota.table_id = name_hash(quota.table);
         quota.rates = tables[0].plans[0].rates;
         const LockedStripe locked(*zone, id_hash(id));
-        locked.quotas().save({id_hash(id), settings.name_hash, quota, 0}, held, SteadyTime(1));
+        locked.quotas().save({{id}, id_hash(id), settings.name_hash, quota, 0}, held,
+                             SteadyTime(1));
         locked.bans().save({id_hash(id), settings.name_hash}, held.ban, SteadyTime(1));
     }
-    /// Every free place of the zone holds owed units of other keys.
+    /// Every free place of the zone holds a lease of another key that is in use, or its report.
     void fill_zone(bool with_reports) {
         for (int i = 0; i < kFilling; ++i) {
             QuotaState held;
-            held.windows[0].owed = 1;
+            held.lease = 1;
+            held.asked = held.arrivals.last = workers[0]->engine.steady_time() + 24h;
             held.windows[0].counted.number =
                 window_number(workers[0]->clock.wall(), tables[0].plans[0].rates[0].period);
             if (with_reports) {

@@ -304,9 +304,8 @@ class Fleet {
             }
         }
         for (const QuotaCache::Held& held : lost) {
-            const LockedStripe stripe(zone, zone.stripe_of_key(held.api_key));
-            const auto id = stripe.keys().find_owner(held.api_key, held.id).id;
-            for (std::size_t i = 0; held.layout.periods[i] != 0 && !id.empty(); ++i) {
+            const std::string id(held.owner.view().id);
+            for (std::size_t i = 0; held.layout.periods[i] != 0; ++i) {
                 const QuotaState::Window& window = held.state.windows[i];
                 ledger.lost[{key_of(id), i, window.counted.number}] +=
                     held.state.lease + std::max<std::int64_t>(-window.owed, 0);

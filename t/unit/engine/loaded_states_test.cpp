@@ -1,6 +1,7 @@
 #include "module/engine/quota/loaded_states.hpp"
 
 #include <map>
+#include <string>
 
 #include "t/unit/engine/engine_fixture.hpp"
 
@@ -11,7 +12,7 @@ class LoadedStatesTest : public EngineTest {
   protected:
     LoadedStatesTest() { add_table("search", {{20, 60s}}); }
 
-    AcquireRequest request_for(int id, const std::vector<std::size_t>& of) const {
+    AcquireRequest request_for(int id, const std::vector<std::size_t>& of) {
         Quotas quotas;
         for (const std::size_t table : of) {
             TableQuota& quota = quotas.emplace_back();
@@ -20,10 +21,14 @@ class LoadedStatesTest : public EngineTest {
             quota.rates = tables[table].plans.front().rates;
         }
         AcquireRequest request;
-        request.id_hash = id_hash("k" + std::to_string(id));
+        request.id = names_.try_emplace(id, "k" + std::to_string(id)).first->second;
+        request.id_hash = id_hash(request.id);
         request.quotas = std::make_shared<const Quotas>(std::move(quotas));
         return request;
     }
+
+  private:
+    std::map<int, std::string> names_;
 };
 
 /// A state that is new in the zone may move another one, which is saved before or after it.
@@ -31,7 +36,7 @@ TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
     Worker& worker = start();
     int moved = 0;
     for (int round = 0; round < 400; ++round) {
-        SimulatedZone small(7, std::size_t{66} << 10U);
+        SimulatedZone small(7, std::size_t{70} << 10U);
         std::map<int, std::int64_t> owed;  // of the first table, by id
         const auto first_of = [&](int id, TablePosition at) {
             AcquireRequest request = request_for(id, {0});

@@ -150,24 +150,13 @@ class SimulatedMutex final : public ZoneMutex {
 
     void lock() noexcept override {
         EXPECT_EQ(shared_.held, 0) << "a worker that holds a lock must not wait for another";
-        EXPECT_TRUE(try_lock());
-    }
-    bool try_lock() noexcept override {
-        if (std::exchange(is_locked_, true)) {
-            return false;
-        }
         ++shared_.held;
         ++shared_.locks;
-        return true;
     }
-    void unlock() noexcept override {
-        is_locked_ = false;
-        --shared_.held;
-    }
+    void unlock() noexcept override { --shared_.held; }
 
   private:
     Shared& shared_;
-    bool is_locked_ = false;
 };
 
 /// The memory of a zone with stripes of at least 32 KiB.

@@ -265,7 +265,7 @@ TEST_F(SlicesTest, WithoutAFreeRecordNoSliceIsTaken) {
         ASSERT_TRUE(locked.slices().find_free(0, records));
         for (SliceRecord* record : records) {
             const TableQuota quota{.table = "api", .rates = {}};
-            record->write(worker.process.process(), {id, 1, quota, 0}, quota, {}, 1);
+            record->write(worker.process.process(), {{"k"}, id, 1, quota, 0}, quota, {}, 1);
         }
     }
     const int granted = granted_for(worker, "k", 2s);

@@ -41,7 +41,7 @@ class ValuesTest : public EngineTest {
     }
     QuotaState state_as(const std::string& value) {
         const LockedStripe locked(*zone, id_hash("k"));
-        return locked.quotas().load({id_hash("k"), settings.name_hash, quota_of(value), 0});
+        return locked.quotas().load({{"k"}, id_hash("k"), settings.name_hash, quota_of(value), 0});
     }
     void allow(std::int64_t requests) { tables[0].plans[0].rates = {{requests, 3600s}}; }
 };

@@ -84,7 +84,7 @@ class WorkerPlaceTest : public testing::Test {
                             .policies = {},
                             .table_id = 7,
                             .history = std::chrono::days(90)};
-    const QuotaCache::Key key_{IdHash{1, 2, 3}, name_hash("main"), quota_, 0};
+    const QuotaCache::Key key_{{"abc"}, id_hash("abc"), name_hash("main"), quota_, 0};
     std::vector<std::unique_ptr<Worker>> workers_;
 };
 

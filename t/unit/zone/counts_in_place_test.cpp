@@ -35,7 +35,7 @@ TEST_F(QuotaCacheTest, CountsInPlaceAsTheReplyWould) {
         stored.lease_calls = any(19) == 0 ? 1 : 0;
         stored.returns_until = any(19) == 0 ? start + std::chrono::seconds(any(9)) : Instant{};
         const SteadyTime sent(52'000 + any(1000));
-        const QuotaCache::Key with_old_key(id(1), 1, of, 5);
+        const QuotaCache::Key with_old_key = key(owner(1), of);
         ASSERT_TRUE(cache_.save(with_old_key, stored, sent));
         const QuotaCache::Key of_reply = key(1, of);
         const bool was_changed = cache_.count_in_place(of_reply,
@@ -65,7 +65,7 @@ TEST_F(QuotaCacheTest, CountsInPlaceAsTheReplyWould) {
             EXPECT_EQ(held.api_key, 5);
             return true;
         });
-        cache_.drop({.id = id(1),
+        cache_.drop({.owner = StoredOwner<kLongestOwner>(owner(1)),
                      .api_key = 0,
                      .redis = 1,
                      .table = 7,
@@ -118,7 +118,7 @@ TEST_F(QuotaCacheTest, TellsPlainStatesInPlace) {
 /// What is stored in place after a grant is what save() stores.
 TEST_F(QuotaCacheTest, SavesSpentUnitsAsSaveWould) {
     const auto saved = [&](const TableQuota& of, bool in_place) {
-        const QuotaCache::Key with_old_key(id(1), 1, of, 5);
+        const QuotaCache::Key with_old_key = key(owner(1), of);
         QuotaState stored = state(of.rates.size());
         stored.report = Report{.number = 9, .adjustments = {{{1'800'000'000, 3, 1}}}};
         EXPECT_TRUE(cache_.save(with_old_key, stored, 1s));
@@ -145,7 +145,7 @@ TEST_F(QuotaCacheTest, SavesSpentUnitsAsSaveWould) {
         return cache_.load(key(1, of));
     };
     for (const TableQuota& of : {two_, four_, quota({{50, 60s}}, 7, true)}) {
-        const QuotaCache::Held held{.id = id(1),
+        const QuotaCache::Held held{.owner = StoredOwner<kLongestOwner>(owner(1)),
                                     .api_key = 0,
                                     .redis = 1,
                                     .table = 7,

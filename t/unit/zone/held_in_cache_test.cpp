@@ -16,24 +16,26 @@ TEST_F(QuotaCacheTest, VisitsWhatIsHeld) {
     cache_.save(key(1, two_), owing, 1s);
     cache_.save(key(2, two_), QuotaState{}, 1s);
     cache_.save(key(3, four_), reporting, 1s);
-    std::vector<IdHash> seen;
+    std::vector<std::string> seen;
     QuotaCache::Cursor cursor;
     while (!cache_.visit_held(cursor, [&](const QuotaCache::Held& held) {
-        seen.push_back(held.id);
+        const auto& id = seen.emplace_back(held.owner.view().id);
+        const auto n = static_cast<unsigned>(std::stoi(id.substr(2)));
+        EXPECT_EQ(held.owner.view().group, "");
         EXPECT_EQ(held.redis, 1U);
-        EXPECT_EQ(held.api_key, 1000U + held.id.front());
+        EXPECT_EQ(held.api_key, 1000U + n);
         EXPECT_EQ(held.table, 7U);
         EXPECT_EQ(held.layout, WindowLayout(held.is_small ? two_ : four_));
         EXPECT_EQ(held.has_report, !held.is_small);
         for (const Rate& rate : held.quota("api").rates) {
             EXPECT_GT(rate.requests, kMostCounted) << "its limits are not known";
         }
-        EXPECT_NE(cache_.load(key(held.id.front(), held.quota("api"))), QuotaState{})
+        EXPECT_NE(cache_.load(key(n, held.quota("api"))), QuotaState{})
             << "it is found where it lies";
         return true;
     })) {
     }
-    EXPECT_EQ(seen, (std::vector{id(1), id(3)}));
+    EXPECT_EQ(seen, (std::vector<std::string>{"id1", "id3"}));
 }
 
 /// A quota is unpacked only if its summary says so.
@@ -56,7 +58,7 @@ TEST_F(QuotaCacheTest, TellsOfAHeldQuotaBeforeItIsUnpacked) {
             int visited = 0;
             const auto is_wanted = [&](bool answer) {
                 return [&, answer](const QuotaCache::HeldSummary& summary) {
-                    EXPECT_EQ(summary.id, id(1));
+                    EXPECT_EQ(summary.owner.id, "id1");
                     EXPECT_EQ(summary.redis, 1U);
                     EXPECT_EQ(summary.table, 7U);
                     EXPECT_EQ(summary.shortest, of.rates.front().period);
@@ -90,7 +92,7 @@ TEST_F(QuotaCacheTest, TellsOfAHeldQuotaBeforeItIsUnpacked) {
 TEST_F(QuotaCacheTest, VisitsFewHeldQuotasAtATime) {
     constexpr std::size_t kSets = 64;
     std::vector<std::uint64_t> memory(QuotaCache::SmallTable::memory_for(kSets) / 8);
-    QuotaCache cache(std::as_writable_bytes(std::span(memory)), large_, reports_, layouts_);
+    QuotaCache cache(std::as_writable_bytes(std::span(memory)), large_, reports_);
     QuotaState owing;
     owing.windows[0].owed = 1;
     constexpr std::size_t kHeld = 200;
@@ -112,27 +114,6 @@ TEST_F(QuotaCacheTest, VisitsFewHeldQuotasAtATime) {
     EXPECT_EQ(all, kHeld);
 }
 
-TEST_F(QuotaCacheTest, KnowsWhenAHeldQuotaHasEnded) {
-    QuotaCache::Held held{};
-    held.layout = WindowLayout(two_);
-    held.state.windows[0].counted.number = 100;
-    held.state.windows[1].counted.number = 2;
-    EXPECT_FALSE(held.has_ended(Instant(3 * 86400s - 1ms)));
-    EXPECT_TRUE(held.has_ended(Instant(3 * 86400s)));
-    held.layout.sliding = true;
-    EXPECT_FALSE(held.has_ended(Instant(4 * 86400s - 1ms)));
-    EXPECT_TRUE(held.has_ended(Instant(4 * 86400s)));
-}
-
-TEST_F(QuotaCacheTest, KnowsWhenAMonthHasEnded) {
-    QuotaCache::Held held{};
-    held.layout = WindowLayout(quota({{1000, Period::month()}}));
-    const Instant end = std::chrono::sys_days(2024y / 3 / 1);
-    held.state.windows[0].counted.number = window_number(end - 1ms, Period::month());
-    EXPECT_FALSE(held.has_ended(end - 1ms));
-    EXPECT_TRUE(held.has_ended(end));
-}
-
 TEST_F(QuotaCacheTest, DropsWhatIsHeld) {
     QuotaState reporting = state(2);
     reporting.report = Report{9, {}};
@@ -148,34 +129,6 @@ TEST_F(QuotaCacheTest, DropsWhatIsHeld) {
     EXPECT_EQ(cache_.drop(held.front()), reporting);
     EXPECT_EQ(cache_.load(key(1, two_)), QuotaState{});
     EXPECT_EQ(cache_.reports().used, 0);
-}
-
-TEST_F(QuotaCacheTest, FindsWhatAnIdHoldsInAnyWindows) {
-    TableQuota of_group = quota({{60, 60s}});
-    of_group.by = CountedBy::kGroup;
-    of_group.value = ValueDigest::of_group();
-    TableQuota of_value = quota({{60, 60s}}, 8);
-    of_value.by = CountedBy::kValue;
-    of_value.value = ValueDigest::of("alice");
-    unsigned n = 0;
-    QuotaState held;
-    held.lease = 1;
-    for (const TableQuota& quota : {two_, four_, of_group, of_value, quota({{5, 1h}}, 9, true)}) {
-        ++n;
-        EXPECT_TRUE(cache_.save(key(n, quota), {}, 1s));
-        EXPECT_FALSE(cache_.is_any_held(id(n), 1));
-        EXPECT_TRUE(cache_.save(key(n, quota), held, 1s));
-        EXPECT_TRUE(cache_.is_any_held(id(n), 1)) << n;
-        EXPECT_FALSE(cache_.is_any_held(id(n), 2));
-        EXPECT_FALSE(cache_.is_any_held(id(n + 100), 1));
-        EXPECT_TRUE(cache_.save(key(n, quota), {}, 1s));
-        EXPECT_FALSE(cache_.is_any_held(id(n), 1));
-    }
-    EXPECT_TRUE(cache_.knows_layouts());
-    for (std::uint32_t table = 100; table < 100 + QuotaLayouts::kMost; ++table) {
-        cache_.save(key(1, quota({{60, 60s}}, table)), {}, 1s);
-    }
-    EXPECT_FALSE(cache_.knows_layouts());
 }
 
 }  // namespace

@@ -89,10 +89,10 @@ TEST_F(KeyCacheTest, FindsTheGroupOfARecord) {
     EXPECT_EQ(find(key(1))->record, record);
     const IdHash id = id_hash(record.id, "acme");
     EXPECT_EQ(find(key(1))->id, id);
-    const auto owner = cache_.find_owner(key(1).hash(), id);
-    EXPECT_EQ(owner.id, record.id);
-    EXPECT_EQ(owner.group, "acme");
-    EXPECT_EQ(cache_.find_owner(key(1).hash(), id_hash(record.id)).id, "") << "without the group";
+    const KeyRecord head = cache_.find_head(key(1).hash(), id);
+    EXPECT_EQ(head.id, record.id);
+    EXPECT_EQ(head.group, "acme");
+    EXPECT_EQ(cache_.find_head(key(1).hash(), id_hash(record.id)).id, "") << "without the group";
     record.group = std::string(64, 'g');
     record.plan = std::string(64, 'p');
     record.id = std::string(64, 'i');
@@ -163,20 +163,22 @@ TEST_F(KeyCacheTest, KeepsDetailsApart) {
 
 TEST_F(KeyCacheTest, ARecordWithoutAllItsPartsIsNotFound) {
     KeyRecord record = record_;
-    record.id = "kept";
     record.meta = std::string(500, 'm');
     cache_.put(key(0), record, 0ms);
     EXPECT_TRUE(cache_.touch(key(0), 0ms));
-    const auto keeps = [](std::uint32_t, const KeyCache::Found& found) {
-        return found.record.id == "kept";
+    const auto has_head = [&] {
+        return !cache_.find_head(key(0).hash(), id_hash(record.id)).id.empty();
     };
+    bool was_without_parts = false;
     for (std::uint64_t n = 1; n < 300; ++n) {
-        cache_.put(key(n), record_, std::chrono::seconds(n), keeps);
+        cache_.note_use(key(0), 1);
+        cache_.put(key(n), record_, std::chrono::seconds(n));
+        was_without_parts = was_without_parts || (has_head() && !find(key(0), 0ms));
     }
-    EXPECT_FALSE(find(key(0))) << "its parts were evicted";
+    EXPECT_TRUE(was_without_parts) << "some of its parts were evicted";
+    EXPECT_FALSE(find(key(0)));
     EXPECT_FALSE(cache_.touch(key(0), 1s));
-    EXPECT_EQ(cache_.find_owner(key(0).hash(), id_hash("kept")).id, "kept") << "the record was not";
-    cache_.put(key(0), record, 400s, keeps);
+    cache_.put(key(0), record, 400s);
     EXPECT_EQ(find(key(0))->record, record);
 }
 
@@ -254,7 +256,7 @@ TEST_F(KeyCacheTest, OverwritesWhatWasFoundBefore) {
 TEST_F(KeyCacheTest, RemembersWhyAKeyHasEnded) {
     KeyRecord record = record_;
     record.active = false;
-    for (const KeyFault ended : {KeyFault::kUnknown, KeyFault::kRevoked, KeyFault::kNone}) {
+    for (const KeyFault ended : {KeyFault::kRevoked, KeyFault::kNone}) {
         record.ended = ended;
         cache_.put(key(1), record, 1ms);
         EXPECT_EQ(find(key(1))->record, record);
@@ -329,33 +331,6 @@ TEST_F(KeyCacheTest, AFloodOfUnknownKeysDisplacesNoGoodOne) {
     }
     EXPECT_EQ(cache_.unknown().used, cache_.unknown().size);
     EXPECT_EQ(cache_.unknown().evicted, 9'900 - cache_.unknown().size);
-}
-
-TEST_F(KeyCacheTest, AKeptRecordIsNotEvicted) {
-    KeyCache::Found found;
-    KeyRecord record = record_;
-    record.id = "kept";
-    cache_.put(key(0), record, 0ms);
-    const auto keeps = [](std::uint32_t redis, const KeyCache::Found& found) {
-        return redis == key(0).redis && found.record.id == "kept";
-    };
-    record.id = "other";
-    for (unsigned char n = 1; n < 100; ++n) {
-        cache_.put(key(n), record, std::chrono::seconds(n), keeps);
-    }
-    EXPECT_TRUE(cache_.find(key(0), 200s, found));
-    EXPECT_EQ(found.record.id, "kept");
-    EXPECT_TRUE(cache_.find(key(99), 200s, found)) << "another one gave way";
-}
-
-TEST_F(KeyCacheTest, ARecordIsNotStoredIfNoneMayBeEvicted) {
-    KeyCache::Found found;
-    const auto keeps = [](std::uint32_t, const KeyCache::Found&) { return true; };
-    for (unsigned char n = 0; n < 100; ++n) {
-        cache_.put(key(n), record_, std::chrono::seconds(n), keeps);
-    }
-    EXPECT_TRUE(cache_.find(key(0), 200s, found));
-    EXPECT_FALSE(cache_.find(key(99), 200s, found));
 }
 
 TEST_F(KeyCacheTest, WhatIsFoundStays) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,13 +20,17 @@ using namespace std::chrono_literals;
 /// Caches of few places.
 class QuotaCacheTest : public testing::Test {
   protected:
-    static IdHash id(unsigned n) {
-        IdHash id{};
-        id.fill(static_cast<unsigned char>(n));
-        return id;
+    /// The id with this number.
+    static QuotaOwner owner(unsigned n) {
+        static std::map<unsigned, std::string> names;
+        return {names.try_emplace(n, "id" + std::to_string(n)).first->second};
     }
     static QuotaCache::Key key(unsigned n, const TableQuota& quota, std::uint32_t redis = 1) {
-        return {id(n), redis, quota, 1000 + n};
+        return key(owner(n), quota, redis, 1000 + n);
+    }
+    static QuotaCache::Key key(const QuotaOwner& whose, const TableQuota& quota,
+                               std::uint32_t redis = 1, std::uint64_t api_key = 5) {
+        return {whose, id_hash(whose.id, whose.group), redis, quota, api_key};
     }
 
     static TableQuota quota(std::vector<Rate> rates, std::uint32_t table = 7,
@@ -58,8 +64,7 @@ class QuotaCacheTest : public testing::Test {
     alignas(64) std::array<std::byte, QuotaCache::SmallTable::memory_for(2)> small_{};
     alignas(64) std::array<std::byte, QuotaCache::LargeTable::memory_for(2)> large_{};
     alignas(64) std::array<std::byte, QuotaCache::ReportTable::memory_for(2)> reports_{};
-    alignas(64) std::array<std::byte, QuotaLayouts::kSize> layouts_{};
-    QuotaCache cache_{small_, large_, reports_, layouts_};
+    QuotaCache cache_{small_, large_, reports_};
     const TableQuota two_ = quota({{60, 60s}, {1000, 86400s}});
     const TableQuota four_ = quota({{1, 1s}, {60, 60s}, {100, 3600s}, {1000, 86400s}});
 };

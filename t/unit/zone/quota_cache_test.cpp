@@ -75,6 +75,98 @@ TEST_F(QuotaCacheTest, StoresTheWindowsOfFourRatesAndADay) {
     EXPECT_EQ(cache_.load(key(1, four_)), QuotaState{});
 }
 
+/// Two owners may have the same hash.
+TEST_F(QuotaCacheTest, IsFoundByTheTextOfItsOwner) {
+    const std::array<QuotaOwner, 9> owners{{{"a"},
+                                            {"b"},
+                                            {"ab"},
+                                            {"a", "b"},
+                                            {"a", "bc"},
+                                            {"ab", "c"},
+                                            {"a", "b0123456789012345678901234567890123456789"},
+                                            {"b0123456789012345678901234567890123456789", "a"},
+                                            {"b0123456789012345678901234567890123456789"}}};
+    for (const TableQuota& quota : {two_, four_}) {
+        for (std::size_t i = 0; i < owners.size(); ++i) {
+            const QuotaCache::Key key(owners[i], id_hash("x"), 1, quota, 0);
+            EXPECT_EQ(cache_.load(key), QuotaState{}) << i;
+            QuotaState of_this;
+            of_this.windows[0].counted.count = static_cast<std::int64_t>(i) + 1;
+            of_this.lease = 1;
+            EXPECT_TRUE(cache_.save(key, of_this, 1s));
+        }
+        for (std::size_t i = 0; i < owners.size(); ++i) {
+            const QuotaCache::Key key(owners[i], id_hash("x"), 1, quota, 0);
+            EXPECT_EQ(cache_.load(key).windows[0].counted.count, i + 1);
+            EXPECT_TRUE(cache_.save(key, {}, 1s));
+        }
+    }
+    EXPECT_EQ(cache_.small().used, 6);
+    EXPECT_EQ(cache_.large().used, 3 + 9);
+}
+
+TEST_F(QuotaCacheTest, AHeldQuotaTellsItsOwner) {
+    const std::string longest(kLongestId, 'x');
+    const std::string uuid = "01234567-89ab-cdef-0123-456789abcdef";
+    for (const QuotaOwner& whose : {QuotaOwner{"a"}, QuotaOwner{"a", "acme"}, QuotaOwner{uuid},
+                                    QuotaOwner{uuid, "acme"}, QuotaOwner{longest, longest}}) {
+        for (const TableQuota& quota : {two_, four_}) {
+            ASSERT_TRUE(cache_.save(key(whose, quota), state(2), 1s));
+            std::vector<QuotaCache::Held> held;
+            QuotaCache::Cursor cursor;
+            while (!cache_.visit_held(cursor, [&](const QuotaCache::Held& one) {
+                held.push_back(one);
+                return true;
+            })) {
+            }
+            ASSERT_EQ(held.size(), 1U);
+            EXPECT_EQ(held.front().owner.view().id, whose.id);
+            EXPECT_EQ(held.front().owner.view().group, whose.group);
+            EXPECT_EQ(held.front().id(), id_hash(whose.id, whose.group));
+            EXPECT_EQ(held.front().is_small, is_small(quota));
+            EXPECT_EQ(is_small(held.front().quota("api")), is_small(quota));
+            EXPECT_EQ(cache_.drop(held.front()), state(2));
+        }
+    }
+    EXPECT_EQ(cache_.small().used + cache_.large().used, 0);
+}
+
+TEST_F(QuotaCacheTest, AShortOwnerTakesASmallPlace) {
+    EXPECT_TRUE(key({"01234567-89ab-cdef-0123-456789abcdef"}, two_).is_in_small);
+    EXPECT_TRUE(key({"key_0123456789AB", "a-group-of-19-bytes"}, two_).is_in_small);
+    EXPECT_FALSE(key({"01234567-89ab-cdef-0123-456789abcdef-"}, two_).is_in_small);
+    EXPECT_FALSE(key({"key_0123456789AB", "a-group-of-20-bytes-"}, two_).is_in_small);
+    EXPECT_FALSE(key({"a"}, four_).is_in_small);
+}
+
+/// What lies beside a quota has no owner.
+TEST_F(QuotaCacheTest, IsFoundByTheHashOfItsOwner) {
+    const std::string longest(kLongestId, 'x');
+    for (const QuotaOwner& whose :
+         {QuotaOwner{"a"}, QuotaOwner{"a", "acme"}, QuotaOwner{longest, "acme"}}) {
+        for (const TableQuota& quota : {two_, four_}) {
+            ASSERT_TRUE(cache_.save(key(whose, quota), state(2), 1s));
+            const QuotaCache::StoredKey stored(key(whose, quota));
+            QuotaState loaded;
+            const TablePosition place = cache_.load(stored.key(), loaded);
+            EXPECT_EQ(loaded, state(2));
+            loaded.lease = 99;
+            ASSERT_TRUE(cache_.save(place, stored.key(), loaded, 1s));
+            EXPECT_EQ(cache_.load(key(whose, quota)), loaded);
+            EXPECT_EQ(cache_.load(QuotaCache::StoredKey(key({"b"}, quota)).key()), QuotaState{});
+        }
+    }
+}
+
+TEST_F(QuotaCacheTest, KnowsWhenUnitsMayReturn) {
+    for (const auto after : {-59'000ms, 0ms, 1ms, 2500ms, std::chrono::milliseconds(49 * 24h)}) {
+        QuotaState expecting = state(2);
+        expecting.returns_until = expecting.counted_at + after;
+        ASSERT_TRUE(cache_.save(key(1, two_), expecting, 1s));
+        EXPECT_EQ(cache_.load(key(1, two_)), expecting);
+    }
+}
+
 TEST_F(QuotaCacheTest, KnowsAMonthFromItsMeanLength) {
     const TableQuota month = quota({{60, Period::month()}});
     const TableQuota last = quota({{60, 60s}, {1000, Period::month()}});
@@ -95,8 +187,8 @@ TEST_F(QuotaCacheTest, KnowsAMonthFromItsMeanLength) {
 
 TEST_F(QuotaCacheTest, KeepsOwedUnitsOfAnyNumber) {
     for (const bool has_report : {false, true}) {
-        for (const std::int64_t units :
-             {std::int64_t{1} << 31U, -(std::int64_t{1} << 40U), Units::kMost, -Units::kMost}) {
+        for (const std::int64_t units : {std::int64_t{1} << 23U, std::int64_t{1} << 31U,
+                                         -(std::int64_t{1} << 40U), Units::kMost, -Units::kMost}) {
             for (const bool is_previous : {false, true}) {
                 QuotaState owing = state(2);
                 auto& window = owing.windows[is_previous ? 1 : 0];

@@ -23,7 +23,7 @@ class SliceRecordsTest : public testing::Test {
                 .table_id = 7,
                 .history = std::chrono::days(90)};
     }
-    static QuotaCache::Key key() { return {IdHash{1, 2, 3}, 9, quota(), 5}; }
+    static QuotaCache::Key key() { return {{"abc"}, id_hash("abc"), 9, quota(), 5}; }
     static QuotaState state() {
         QuotaState state;
         state.windows[0].counted.number = 30'000'000;
@@ -55,6 +55,7 @@ TEST_F(SliceRecordsTest, ARecordIsUsedUntilItsUnitsAreSpent) {
     EXPECT_EQ(record.process, 77U);
     EXPECT_TRUE(record.key.is(key()));
     EXPECT_EQ(record.key.api_key, 5U);
+    EXPECT_EQ(record.key.key().hash(), key().hash());
     EXPECT_EQ(record.quota().sliding, true);
     EXPECT_EQ(record.quota().history, std::chrono::days(90));
     EXPECT_EQ(record.windows[0], 30'000'000);
