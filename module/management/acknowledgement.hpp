@@ -22,7 +22,7 @@ enum class Electors : std::uint8_t {
 
 /// Why a server has not answered a question.
 enum class NoAnswer : std::uint8_t {
-    kSilent,   ///< not in time, or not over a link of its own: it may have lost its role, or be busy
+    kSilent,   ///< not in time, over a link of its own: it may have lost its role, or be busy
     kLinkLost  ///< the link over which it executed the changes has ended: it may have lost its role
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/quota/quota_windows.hpp"
 #include "module/quota/slice.hpp"
 
 namespace tollgate {
