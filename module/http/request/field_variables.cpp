@@ -13,7 +13,7 @@ namespace tollgate::http {
 
 namespace {
 
-constexpr std::string_view kFieldPrefix = "http_";
+constexpr std::string_view kHttp = "http_";
 
 /// nginx's handler of the variables of header fields, which has no public name. All configurations
 /// of a process have the same.
@@ -38,8 +38,7 @@ ngx_str_t substitute(ngx_http_request_t* r, std::string_view sent) {
 ngx_int_t get_field(ngx_http_request_t* r, ngx_http_variable_value_t* value,
                     uintptr_t name) noexcept {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): nginx keeps the data of a variable as a number
-    const auto variable =
-        view(*reinterpret_cast<const ngx_str_t*>(name)).substr(kFieldPrefix.size());
+    const auto variable = view(*reinterpret_cast<const ngx_str_t*>(name)).substr(kHttp.size());
     const auto& fields = MainConf::of(r).key_fields;
     const auto found = std::ranges::find_if(
         fields, [&](const KeyField& field) { return names_field(variable, field.name); });
@@ -69,7 +68,7 @@ bool substitute_removed_fields(ngx_conf_t* cf) {
     for (ngx_http_variable_t& variable :
          std::span(static_cast<ngx_http_variable_t*>(core->prefix_variables.elts),
                    core->prefix_variables.nelts)) {
-        if (view(variable.name) == kFieldPrefix) {
+        if (view(variable.name) == kHttp) {
             read_field = variable.get_handler;
             variable.get_handler = get_field;
             return true;
