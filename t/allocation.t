@@ -7,7 +7,7 @@ use lib 't/lib';
 use Test::More;
 use Digest::SHA qw(sha256_hex);
 use FailingNew;
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use Http;
 use RedisServer;
 use Time::HiRes qw(time);
@@ -40,7 +40,7 @@ END
 });
 my $nginx = $gateway->nginx;
 $gateway->subscribed(2);
-wait_for_window($redis, 86400, 0.998);
+wait_for_room($redis, 86400, 72);
 my %plan = (known => 'free', tight => 'tight', spent => 'spent', slow => 'slow', all => 'all', own => 'own', gold => 'gold');
 
 $gateway->import_key($_, id => $_, plan => $plan{$_}, limits => '100000r/h 1000000r/d') for keys %plan;

@@ -6,7 +6,7 @@ use lib 't/lib';
 use Test::More;
 use BackgroundLoad;
 use Digest::SHA qw(sha256_hex);
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use Http qw(http_request);
 use List::Util qw(sum0);
 use Load;
@@ -33,7 +33,7 @@ sub master_of { my ($id) = @_; return $cluster->master_of("t:quota:{$id}:api") }
 
 subtest 'keys of all slots are counted at their masters' => sub {
     my $gateway = start(plans => 'plan free 5r/h;', workers => 2);
-    wait_for_window($cluster, 3600, 0.98);
+    wait_for_room($cluster, 3600, 72);
     my %granted;
     for my $round (1 .. 7) {
         for my $id (@ids) { $granted{$id}++ if $gateway->get('/', $id)->status == 200 }
@@ -98,7 +98,7 @@ subtest 'the documented user is sufficient' => sub {
 subtest 'slots move under load' => sub {
     # On a busy machine a call may time out after Redis ran it; it then counts twice.
     my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', workers => 2, redis => 'timeout 5s;');
-    wait_for_window($cluster, 86400, 0.98);
+    wait_for_room($cluster, 86400, 72);
     $gateway->get('/', $_) for @ids;
     my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, keys => \@ids);
     $cluster->move_slots($one, $two, 0 .. 255);
@@ -149,7 +149,7 @@ subtest 'a call that gets TRYAGAIN is sent again soon' => sub {
 subtest 'CLUSTER FAILOVER under load' => sub {
     # The timeout is long for the same reason.
     my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', workers => 2, redis => 'timeout 5s;');
-    wait_for_window($cluster, 86400, 0.98);
+    wait_for_room($cluster, 86400, 72);
     $gateway->get('/', $_) for @ids;
     my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, keys => \@ids);
     my $counted = sub { sum0(map { $gateway->count($_, 'api', 86400) } @ids) };
@@ -176,7 +176,7 @@ subtest 'a master is killed and its replica takes over' => sub {
     my $gateway = start(plans => 'plan free 1000000r/d;', table => 'lease=off', server => 'location = /ready { tollgate_status ready; }');
     my $readiness = sub { $gateway->get('/ready')->status };
     is($readiness->(), 200, 'ready');
-    wait_for_window($cluster, 86400, 0.98);
+    wait_for_room($cluster, 86400, 72);
     $gateway->get('/', $_) for @ids;
     my $victim = master_of('k1');
     my @lost = grep { master_of($_)->port == $victim->port } @ids;

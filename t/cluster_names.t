@@ -6,7 +6,7 @@ use lib 't/lib';
 use Test::More;
 use BackgroundLoad;
 use FakeDns;
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use List::Util qw(sum0);
 use RedisCluster;
 use Wait qw(becomes wait_until);
@@ -50,7 +50,7 @@ subtest 'servers with names' => sub {
     is($gateway->get('/', 'k1')->status, 503, 'no name is known: 503');
     $dns->names(%names, 'seed.test' => ['127.0.0.1']);
     served($gateway);
-    wait_for_window($cluster, 3600, 0.98);
+    wait_for_room($cluster, 3600, 72);
     my %granted;
     for my $round (1 .. 7) {
         for my $id (@ids) { $granted{$id}++ if $gateway->get('/', $id)->status == 200 }
@@ -67,7 +67,7 @@ subtest 'MOVED to a name, and a name that gets another address' => sub {
     my $dns = FakeDns->start(names => \%names, ttl => 1);
     my $gateway = start(dns => $dns, plans => 'plan free 1000000r/d; anonymous 100000r/h;', table => 'lease=off');
     served($gateway);
-    wait_for_window($cluster, 86400, 0.98);
+    wait_for_room($cluster, 86400, 72);
     $gateway->get('/', $_) for @ids;
     my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 8, keys => \@ids);
     for my $id (@ids) {

@@ -5,7 +5,7 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 use BackgroundLoad;
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room);
 use Http;
 use Load;
 use List::Util qw(sum);
@@ -91,7 +91,7 @@ subtest 'a full zone costs a key nothing' => sub {
     $gateway->import_key('k', id => 'k1', plan => 'free');
     my @others = map { "o$_" } 1 .. 3000;
     $gateway->import_key($_, id => $_, plan => 'other') for @others;
-    wait_for_window($gateway->redis, 86400, 0.99);
+    wait_for_room($gateway->redis, 86400, 72);
     my ($granted, $next, $refused) = (0, 0, 0);
     while ($granted < $limit && $refused < 50) {
         my $result = Load->run(servers => [$gateway->address], connections => 4, requests => 60, token => 'k');

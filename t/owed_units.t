@@ -6,7 +6,7 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 use FakeRedis qw($CLOSE name_of);
-use Gateway qw(wait_for_window);
+use Gateway qw(wait_for_room wait_for_window);
 use Load;
 use Time::HiRes qw(sleep time);
 use Wait qw(becomes wait_until);
@@ -24,7 +24,7 @@ for my $fate (sort keys %fate) {
     subtest "owed units survive $fate" => sub {
         my $gateway = Gateway->start(plans => 'plan free 1000r/h 5000r/d;', redis_options => $durable);
         $gateway->import_key('k', id => 'k1', plan => 'free');
-        wait_for_window($gateway->redis, 3600, 0.98);
+        wait_for_room($gateway->redis, 3600, 72);
         is(granted($gateway, 3, 'k'), 3, 'before');
         $gateway->redis->kill;
         is(granted($gateway, 20, 'k'), 20, 'granted alone');
@@ -59,7 +59,7 @@ subtest 'a report whose replies are lost is counted once' => sub {
     my ($gateway, $fake) = gateway_with_fake('100ms');
     my $redis = $gateway->redis;
     $gateway->import_key('k', id => 'k1', plan => 'free');
-    wait_for_window($redis, 3600, 0.98);
+    wait_for_room($redis, 3600, 72);
     wait_until('a known key', sub { granted($gateway, 1, 'k') == 1 });
     $redis->cmd('DEL', 't:quota:{k1}:api');
     $fake->fault('silent');
@@ -83,7 +83,7 @@ subtest 'a quit settles what was granted after a report that is under way' => su
     my $is_reported = sub { scalar grep { $_ eq 'acquire' } map { @$_ } @{ $fake->reads } };
     my @ids = map { "k$_" } 1 .. 5;
     $gateway->import_key($_, id => $_, plan => 'free') for @ids, 'other';
-    wait_for_window($redis, 3600, 0.98);
+    wait_for_room($redis, 3600, 72);
     for my $id (@ids, 'other') { wait_until("$id to be known", sub { granted($gateway, 1, $id) == 1 }) }
     for my $id (@ids) {
         $fake->fault('silent');
@@ -109,7 +109,7 @@ subtest 'a full zone keeps the records of keys that owe units' => sub {
     my @ids = map { "k$_" } 1 .. 50;
     my @others = map { "other$_" } 1 .. 3000;
     $gateway->import_key($_, id => $_, plan => 'free') for @ids, @others;
-    wait_for_window($gateway->redis, 86400, 0.98);
+    wait_for_room($gateway->redis, 86400, 72);
     is(scalar(grep { granted($gateway, 1, $_) } @ids), 50, 'known');
     $gateway->redis->sigstop;
     is(scalar(grep { granted($gateway, 2, $_) == 2 } @ids), 50, 'granted alone');
@@ -127,7 +127,7 @@ subtest 'a full zone keeps the records of keys that owe units' => sub {
 subtest 'the owed units of a deleted key are settled' => sub {
     my $gateway = Gateway->start(plans => 'plan free 1000r/d;');
     $gateway->import_key('k', id => 'k1', plan => 'free');
-    wait_for_window($gateway->redis, 86400, 0.98);
+    wait_for_room($gateway->redis, 86400, 72);
     is(granted($gateway, 1, 'k'), 1, 'known');
     $gateway->redis->kill;
     is(granted($gateway, 20, 'k'), 20, 'granted alone');
@@ -141,7 +141,7 @@ subtest 'the owed units of a deleted key are settled' => sub {
 subtest 'a Redis that refuses writes settles nothing' => sub {
     my $gateway = Gateway->start(plans => 'plan free 10000r/h;');
     $gateway->import_key('k', id => 'k1', plan => 'free');
-    wait_for_window($gateway->redis, 3600, 0.98);
+    wait_for_room($gateway->redis, 3600, 72);
     is(granted($gateway, 1, 'k'), 1, 'known');
     $gateway->redis->cmd('REPLICAOF', '127.0.0.1', 1);
     is(granted($gateway, 50, 'k'), 50, 'granted alone');
@@ -183,7 +183,7 @@ subtest 'different costs take no memory while Redis is unreachable' => sub {
         location => 'tollgate_cost $arg_cost;',
     );
     $gateway->import_key('k', id => 'k1', plan => 'free');
-    wait_for_window($gateway->redis, 3600, 0.98);
+    wait_for_room($gateway->redis, 3600, 72);
     is($gateway->get('/?cost=1', 'k')->status, 200, 'known');
     $gateway->redis->kill;
     my ($worker) = $gateway->nginx->workers;
