@@ -216,7 +216,7 @@ subtest 'CORS' => sub {
         my %exposed = map { lc $_ => 1 } split /, */, $r->header('Access-Control-Expose-Headers');
         my @fields = map { $_->[0] } grep { $_->[0] =~ /^(?:X-RateLimit|Retry-After)/ } $r->headers;
         ok(@fields && !grep({ !$exposed{lc $_} } @fields), "… scripts can read @fields");
-        is($r->header('Vary'), 'Origin', '… caches distinguish origins');
+        ok((grep { $_ eq 'Origin' } $r->headers('Vary')), '… caches distinguish origins');
     };
     $readable->(http_get($nginx, '/v1/pets', %origin), 401);
     $readable->(http_get($nginx, '/v1/pets', %origin, Authorization => "Bearer $key"), 200) for 1 .. 3;

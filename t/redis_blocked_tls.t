@@ -89,6 +89,7 @@ my $gateway = Gateway->start(
     plans => 'plan free 1000r/h;', table => 'lease=off', redis_server => $redis, server_address => "localhost:$port",
     redis  => 'timeout 2s; tls on; tls_ca ' . $certificates->certificate('ca') . ';',
     events => 'worker_connections 1024;',
+    http   => 'tollgate_zone 32m;',    # lost calls of long ids are kept in large places, of which a small zone has few
 );
 $gateway->import_key("k$_", id => "k$_" . 'x' x 36, plan => 'free') for 1 .. $clients;
 $gateway->subscribed(1);
