@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "module/text/ascii.hpp"
+#include "module/text/accept.hpp"
 #include "module/text/json_writer.hpp"
 
 namespace tollgate {
@@ -74,38 +73,6 @@ void write_problem(JsonWriter& json, const Error& error, int status, const Limit
     }
 }
 
-/// Calls `use` with each part between separators, without the spaces around it.
-template <typename Use>
-void for_each_part(std::string_view text, char separator, Use use) {
-    while (!text.empty()) {
-        const std::string_view part = text.substr(0, text.find(separator));
-        text.remove_prefix(std::min(part.size() + 1, text.size()));
-        const auto first = std::min(part.find_first_not_of(" \t"), part.size());
-        use(part.substr(first, part.find_last_not_of(" \t") + 1 - first));
-    }
-}
-
-/// The weight of a media type in `Accept`; 0 if it is not listed.
-double weight(std::string_view accept, std::string_view type) {
-    double most = 0;
-    for_each_part(accept, ',', [&](std::string_view element) {
-        bool is_type = true;
-        bool is_listed = false;
-        double its_weight = 1;
-        for_each_part(element, ';', [&](std::string_view part) {
-            if (is_type) {
-                is_listed = equals_ignoring_case(part, type);
-            } else if (part.size() > 2 && equals_ignoring_case(part.substr(0, 2), "q=")) {
-                std::from_chars(part.data() + 2, part.data() + part.size(), its_weight,
-                                std::chars_format::fixed);
-            }
-            is_type = false;
-        });
-        most = is_listed ? std::max(most, its_weight) : most;
-    });
-    return most;
-}
-
 }  // namespace
 
 Error error_of_status(int status) {
@@ -114,9 +81,9 @@ Error error_of_status(int status) {
 }
 
 ErrorFormat preferred_error_format(std::string_view accept) {
-    const double problem = weight(accept, kProblemType);
-    return problem > 0 && problem >= weight(accept, kErrorType) ? ErrorFormat::kProblem
-                                                                : ErrorFormat::kError;
+    const auto problem = accept_weight(accept, kProblemType);
+    return problem > 0 && problem >= accept_weight(accept, kErrorType) ? ErrorFormat::kProblem
+                                                                       : ErrorFormat::kError;
 }
 
 std::string_view media_type(ErrorFormat format) {

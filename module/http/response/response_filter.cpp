@@ -2,12 +2,12 @@
 
 #include <string>
 
+#include "module/http/request/key_fields.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/http/request/usage_reader.hpp"
 #include "module/http/response/cached_copies.hpp"
 #include "module/nginx/response.hpp"
 #include "module/report/error_body.hpp"
-#include "module/text/ascii.hpp"
 
 namespace tollgate::http {
 
@@ -30,17 +30,6 @@ bool is_builtin_error_page(ngx_http_request_t* r) {
            r->headers_out.accept_ranges == nullptr;
 }
 
-/// The value of `Accept`, of all its fields. nginx finds it itself only with some modules.
-std::string accepted_types(ngx_http_request_t* r) {
-    std::string types;
-    for_each_field(r->headers_in.headers, [&](const ngx_table_elt_t& field) {
-        if (equals_ignoring_case(view(field.key), "accept")) {
-            types.append(view(field.value)).append(",");
-        }
-    });
-    return types;
-}
-
 /// Replaces nginx's built-in error page: for each refusal of Tollgate, and with
 /// `tollgate_json_errors` for every error.
 void replace_error_page(ngx_http_request_t* r) {
@@ -54,7 +43,7 @@ void replace_error_page(ngx_http_request_t* r) {
     const bool is_own = refused && context->outcome().status == status;
     const Error error = is_own ? context->outcome().error : error_of_status(status);
     const Limiter limiter = is_own ? context->outcome().limiter() : Limiter{};
-    const ErrorFormat format = preferred_error_format(accepted_types(r));
+    const ErrorFormat format = preferred_error_format(field_list(r, "Accept").value_or(""));
     const std::string_view text =
         limiter.table.empty() ? std::string_view(error_body(format, error, status))
                               : view(copy(r->pool, error_body(format, error, status, limiter)));
