@@ -28,6 +28,8 @@ my $has_ssl = Nginx->built_with('with-http_ssl_module');
 subtest 'names' => sub {
     mistake('unknown plan table', 'unknown tollgate_plans "apj"',
         "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n location / {\n tollgate api apj; # here\n } }");
+    mistake('on', 'unknown tollgate_plans "on": use the name of a block',
+        "$redis$plans server {\n listen 127.0.0.1:%PORT%;\n location / {\n tollgate on; # here\n } }");
     mistake('unknown Redis', 'unknown tollgate_redis "other"', "$redis\ntollgate_plans api redis=other { # here\n plan free 5r/s; }");
     mistake('no Redis at all', '"tollgate_plans" needs a "tollgate_redis"', "tollgate_plans api { # here\n plan free 5r/s; }");
     mistake('which of two Redis', '"redis=" is required with several tollgate_redis blocks',

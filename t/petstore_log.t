@@ -14,7 +14,7 @@ use Wait qw(wait_until);
 
 my $limit = 4 << 20;
 my $bound = 8 * $limit;                # readers on a busy machine may block some checkpoints; each is tried again after another 4 MiB
-my $growth = $bound + 2 * $limit;    # a log that is never written from the start again exceeds the bound
+my $growth = $bound + 2 * $limit;    # without checkpoints, the log exceeds the bound
 
 # A process for each client, which sends the request again and again until its object is destroyed.
 sub start_clients {

@@ -54,9 +54,10 @@ Rate parse_rate(std::string_view text) {
     constexpr std::string_view kPer = "r/";
     const auto per = std::min(text.find(kPer), text.size());
     const auto requests = parse_whole_number(text.substr(0, per), 1, kMostRequests);
-    const auto period = parse_period(text.substr(std::min(per + kPer.size(), text.size())));
+    const auto period_text = text.substr(std::min(per + kPer.size(), text.size()));
+    const auto period = parse_period(period_text);
     if (!requests || !period) {
-        const auto unit = short_unit(text.substr(std::min(per + kPer.size(), text.size())));
+        const auto unit = short_unit(period_text);
         throw ParseError("invalid rate " + in_quotes(text) +
                          (unit.empty() ? "" : ": use " + in_quotes("r/" + std::string(unit))));
     }

@@ -24,11 +24,13 @@ constexpr std::array kExamples{
     Example{"Find out whose key a file has:", "tollgate key find < token"},
     Example{"Show the record of a customer:", "tollgate key show acme"},
     Example{"Move a customer to another plan:", "tollgate key set acme --plan pro"},
-    Example{"Refuse the key of a customer until it is enabled:", "tollgate key disable acme"},
-    Example{"Let the customer in again:", "tollgate key enable acme"},
-    Example{"Give a customer whole quotas again:", "tollgate key reset acme"},
-    Example{"Remove a customer for ever:", "tollgate key revoke acme --yes"},
-    Example{"Find keys again that another program has written to Redis:", "tollgate key reindex"},
+    Example{"Disable the key of a customer until it is enabled again:",
+            "tollgate key disable acme"},
+    Example{"Enable the key of a customer again:", "tollgate key enable acme"},
+    Example{"Begin the windows of a customer anew:", "tollgate key reset acme"},
+    Example{"Remove a customer permanently:", "tollgate key revoke acme --yes"},
+    Example{"Rebuild the index after another program has written keys to Redis:",
+            "tollgate key reindex"},
     Example{"Replace a key. The old one works for another day:",
             "tollgate key rotate acme --overlap 24h"},
     Example{"Let the ids of a group share the quota of a plan:",
@@ -36,7 +38,7 @@ constexpr std::array kExamples{
     Example{"Show the record of a group:", "tollgate group show widgets"},
     Example{"List all groups:", "tollgate group list"},
     Example{"Show what is left of the quotas of a group:", "tollgate group usage widgets"},
-    Example{"Give a group whole quotas again:", "tollgate group reset widgets"},
+    Example{"Begin the windows of a group anew:", "tollgate group reset widgets"},
     Example{"Delete the record of a group:", "tollgate group delete widgets"},
     Example{"List who is banned:", "tollgate ban list"},
     Example{"Show until when a customer is banned:", "tollgate ban show acme"},
@@ -44,12 +46,12 @@ constexpr std::array kExamples{
     Example{"Copy all keys to another Redis:",
             "tollgate export keys > keys.jsonl\n"
             "tollgate import keys.jsonl --redis redis://other:6379"},
-    Example{"Write an invoice from what each customer was granted in November:",
+    Example{"Write what each customer was granted in November, for invoices:",
             "tollgate export usage --from 2026-11-01 --to 2026-11-30 > november.csv"},
     Example{"Show who has changed the key of a customer:", "tollgate audit acme"},
     Example{"Show what is left of the quotas of a customer, and what was used each day:",
             "tollgate usage acme\ntollgate usage acme --history"},
-    Example{"Tell a service that customers reach their limits:",
+    Example{"Deliver notices about limits to a service:",
             "tollgate notify --url https://hooks.example.com/quota --secret-file secrets"},
     Example{"Show who is refused most, each five seconds:",
             "tollgate top --sort refusals --interval 5s"},
@@ -62,8 +64,7 @@ constexpr std::array kExamples{
     Example{"Read the manual page:", "tollgate man | man -l -"},
 };
 
-/// Whether an example has this command: `tollgate key issue`, with an option, an end or a pipe
-/// behind it.
+/// Whether an example has this command, such as `tollgate key issue`, in whole words.
 bool shows(const Example& example, std::string_view path) {
     const auto at = example.command.find(path);
     const auto end = at + path.size();

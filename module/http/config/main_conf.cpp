@@ -52,7 +52,7 @@ bool MainConf::resolve(ngx_conf_t* cf) {
             if (found == tables.end()) {
                 log_conf_error(cf, set->position,
                                "unknown tollgate_plans \"" + name + "\"" +
-                                   (name == "on" ? ": use its name" : ""));
+                                   (name == "on" ? ": use the name of a block" : ""));
                 return false;
             }
             if (set->redis != nullptr && set->redis != (*found)->redis) {
