@@ -73,6 +73,8 @@ struct UnitCounts {
     std::int64_t noted = 0;     ///< granted while Redis was unreachable
     std::int64_t settled = 0;   ///< of them: Redis counted them
     std::int64_t lapsed = 0;    ///< of them: the window ended before Redis counted them
+    std::int64_t owed_carried = 0;  ///< of them: kept by a worker, because they have no place;
+                                    ///< below 0: no longer
     // Calls, each once for each quota.
     std::int64_t calls_lost = 0;        ///< see LostCalls
     std::int64_t calls_taken_back = 0;  ///< of them: Redis has taken their units back

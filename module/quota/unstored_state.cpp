@@ -14,7 +14,11 @@ namespace {
 
 /// Counts units of the longest window that a worker takes; `sign` -1: that it gives back.
 void count_unstored(UnitCounts& counts, std::int64_t units, int sign) {
-    (units > 0 ? counts.noted : counts.carried) -= sign * units;
+    if (units > 0) {
+        counts.owed_carried += sign * units;
+    } else {
+        counts.carried -= sign * units;
+    }
 }
 
 void count_unstored(UnitCounts& counts, const QuotaState& unstored, const TableQuota& quota,

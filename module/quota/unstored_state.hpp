@@ -6,9 +6,8 @@
 namespace tollgate {
 
 /// Takes all units out of a state that is not stored: its lease, and what it owes. The result owes
-/// them in their windows, and nothing else is in it. The worker carries what Redis has to take
-/// back; what Redis has to add is not noted before the units are stored. If the worker is killed,
-/// the statistics are then right.
+/// them in their windows, and nothing else is in it. They are carried until they are stored (see
+/// UnitCounts): if the worker is killed, what it carries is counted as lost.
 QuotaState take_unstored(QuotaState& state, const TableQuota& quota);
 
 /// Adds units that take_unstored has taken to another state of the same quota. See owe_again.

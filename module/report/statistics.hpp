@@ -52,6 +52,9 @@ struct RedisStatistics {
     /// Units that the worker took out of the leases: spent, in a slice, in a call that returns
     /// them, or without a place in the zone (see take_unstored). Decreases when they are back.
     Counter taken;
+    /// Owed units that the worker keeps, because the zone has no place for them. Decreases when
+    /// they are stored.
+    Counter owed_taken;
     Histogram round_trips;
 
     Counter& operator[](CounterName name) noexcept { return counters[name.index]; }
@@ -61,11 +64,15 @@ struct RedisStatistics {
         (*this)["leases"].add();
         (*this)["lease_units.granted"].add(units);
     }
-    /// These are the counts of a worker that has ended: the units that it carried are lost.
+    /// These are the counts of a worker that has ended: the units that it carried are lost, and the
+    /// owed ones are not reported any more.
     void lose_carried() noexcept {
         const std::uint64_t units = taken.value() - (*this)["lease_units.spent"].value();
         (*this)["lease_units.lost"].add(units);
         taken.add(-units);
+        const std::uint64_t owed = owed_taken.value();
+        (*this)["owed_units.lapsed"].add(owed);
+        owed_taken.add(-owed);
     }
 };
 

@@ -27,6 +27,7 @@ void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
     add(statistics["owed_units.noted"], counts.noted);
     add(statistics["owed_units.settled"], counts.settled);
     add(statistics["owed_units.lapsed"], counts.lapsed);
+    statistics.owed_taken.add(static_cast<std::uint64_t>(counts.owed_carried));
     add(statistics["lost_calls.noted"], counts.calls_lost);
     add(statistics["lost_calls.taken_back"], counts.calls_taken_back);
     add(statistics["lost_calls.left"], counts.calls_left);

@@ -94,5 +94,34 @@ TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
     EXPECT_GT(moved, 0);
 }
 
+TEST_F(LoadedStatesTest, UnitsThatOutgrowTheirPlaceAreNotedOnce) {
+    constexpr std::int64_t kWide = std::int64_t{1} << 25U;
+    Worker& worker = start();
+    SimulatedZone small(7, std::size_t{70} << 10U);
+    const AcquireRequest request = request_for(1, {0});
+    const LockedStripe stripe(small, request.id_hash);
+    const auto owe = [&](std::int64_t units) {
+        LoadedStates states(stripe, worker.engine, request);
+        QuotaState& state = std::span<QuotaState>(states).front();
+        state.windows[0].owed += units;
+        state.counts.noted += units;
+        EXPECT_TRUE(states.save(1s));
+    };
+    owe(5);
+    QuotaState reported;
+    reported.report = Report{.number = 1};
+    const Occupancy reports = stripe.quotas().reports();
+    for (int id = 2; id < 50 * static_cast<int>(reports.size); ++id) {
+        const AcquireRequest other = request_for(id, {0});
+        stripe.quotas().save(other.place_of(other.quotas->front(), 0), reported, 1s);
+    }
+    owe(kWide);
+    EXPECT_EQ(statistics["owed_units.noted"].value(), 5 + kWide);
+    EXPECT_EQ(statistics.owed_taken.value(), 5 + kWide) << "the worker has them";
+    statistics.lose_carried();
+    EXPECT_EQ(statistics["owed_units.lapsed"].value(), 5 + kWide);
+    EXPECT_EQ(statistics.owed_taken.value(), 0);
+}
+
 }  // namespace
 }  // namespace tollgate::engine

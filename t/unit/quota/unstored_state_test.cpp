@@ -63,13 +63,12 @@ TEST_F(UnstoredUnitsTest, ARefundIsCarriedUntilItIsStored) {
     EXPECT_EQ(to.windows[1].counted.count, 400);
 }
 
-TEST_F(UnstoredUnitsTest, AnExcessIsNotedWhenItIsStored) {
+TEST_F(UnstoredUnitsTest, OwedUnitsAreCarriedUntilTheyAreStored) {
     QuotaState from = owing(5);
-    from.counts.noted = 5;
     QuotaState to = owing(2);
     move_units(from, to);
-    EXPECT_EQ(from.counts.noted, 0);
-    EXPECT_EQ(to.counts.noted, 5);
+    EXPECT_EQ(from.counts.owed_carried, 5);
+    EXPECT_EQ(to.counts.owed_carried, -5);
     expect_owed(to, 7, 7);
     EXPECT_FALSE(to.owes_refund);
 }
@@ -147,7 +146,7 @@ TEST_F(UnstoredUnitsTest, ADebtOfABucketRefillsSinceTheLaterTime) {
     EXPECT_EQ(to.windows[0].owed, debt_of(bucket, 7));
     EXPECT_EQ(to.windows[0].owed_previous, SteadyTime(5s).count());
     EXPECT_EQ(to.windows[1].owed, 7);
-    EXPECT_EQ(to.counts.noted, 4);
+    EXPECT_EQ(to.counts.owed_carried, -4);
 }
 
 }  // namespace
