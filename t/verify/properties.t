@@ -573,6 +573,10 @@ subtest 'no wrong refusal' => sub {
     right('503 of a worker that was stopped', [requests([0.1], status => 503), fault(stop_worker => 0, 0.05)]);
     wrong('... at another node', qr/503 without an outage/, [requests([0.1], status => 503), fault(stop_worker => 0, 0.05, node => 1)]);
     wrong('503 with a full zone', qr/503 without an outage/, [requests([0.1], status => 503), fault(fill_zone => 0, 1)]);
+    my @in_flight = (tables => { strict => { plans => { small => { rates => [[10, 2]], in_flight => 3 } } } });
+    right('... that has no record of its requests in flight', [requests([0.1], status => 503), fault(fill_zone => 0, 1)], @in_flight);
+    wrong('... at another time', qr/503 without an outage/, [requests([3], status => 503), fault(fill_zone => 0, 1)], @in_flight);
+    wrong('... at another node', qr/503 without an outage/, [requests([0.1], status => 503), fault(fill_zone => 0, 1, node => 1)], @in_flight);
     wrong('503 without Retry-After', qr/without its fields/, [requests([0.1], status => 503, retry => ''), fault(kill_redis => 0, 1)]);
     wrong('503 in the outage of another node', qr/503 without an outage/, [requests([0.1], status => 503, node => 1), fault(hold => 0, 1)]);
     wrong('granted alone without an outage', qr/granted alone/, [requests([0.1], verdict => 'degraded')]);

@@ -538,7 +538,7 @@ sub _replaced {
     };
 }
 
-sub _kill_master { my ($self, $fault) = @_; return $self->_replaced($fault, sub { $_[0]->kill }, sub { $_[0]->restart }) }
+sub _kill_master { my ($self, $fault) = @_; return $self->_replaced($fault, sub { $_[0]->kill }, sub { $self->_start($_[0]) }) }
 sub _stop_master { my ($self, $fault) = @_; return $self->_replaced($fault, sub { $_[0]->sigstop }, sub { $_[0]->sigcont }) }
 
 sub _fail_over {

@@ -27,6 +27,7 @@ package Verify::Model;
 #   kinds('harmless')                           # the kinds of faults of a group
 #   $model->may_lack_redis($request)            # whether its node may have been without Redis
 #   $model->may_lack_redis_during($fault)       # the same of the workers that a fault ends
+#   $model->may_lack_record($request)           # whether its full zone may have no record for a request in flight
 #   $model->stood_still($request)               # whether that may be because the machine stood still
 #   $model->may_be_executed($request)           # whether its call may have been, if it was answered without the reply
 #   $model->stalled($from, $to)                 # for how many seconds the machine stood still
@@ -308,6 +309,14 @@ sub may_lack_redis_during {
     my ($begin, $end) = ($fault->{begin}, $fault->{end} + $recovery);
     return 1 if $self->faults_of($fault->{node}, $begin, $end, 'outage');
     return $self->stood_still({ begin => $begin, end => $end });
+}
+
+# A zone has few records of requests in flight, and the crowd needs many of them.
+sub may_lack_record {
+    my ($self, $request) = @_;
+    my $plan = $self->{config}{ids}{ $request->{id} }{plan};
+    return 0 unless any { $self->{config}{tables}{$_}{plans}{$plan}{in_flight} } $self->tables($request);
+    return any { $_->{kind} eq 'fill_zone' && $_->{node} == $request->{node} && $_->{begin} <= $request->{end} && $_->{end} >= $request->{begin} } $self->{history}->of('fault');
 }
 
 # Whether the machine stood still for half of `timeout` while a call waited so long. The call may have been lost.

@@ -41,7 +41,7 @@ sub _check_answers {
         }
         elsif ($status == 503) {
             push @violations, evidence('503 without its fields', $request) if $code ne 'service_unavailable' || ($request->{retry} // '') !~ /^[1-9]\d*$/;
-            push @violations, evidence('503 without an outage', $request) unless $model->may_lack_redis($request);
+            push @violations, evidence('503 without an outage', $request) unless $model->may_lack_redis($request) || $model->may_lack_record($request);
         }
         elsif ($status == 429) {
             if ($code eq 'cost_exceeds_limit') {    # it would never be granted: no Retry-After
