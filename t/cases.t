@@ -99,6 +99,8 @@ sub service {
             while ($head !~ /\r\n\r\n\z/) {
                 $connection->sysread($head, 1, length $head) or POSIX::_exit(0);
             }
+            my ($rest) = $head =~ /^Content-Length: (\d+)/mi;
+            while ($rest) { $rest -= $connection->sysread(my $piece, $rest) || POSIX::_exit(0) }
             $answer->($head, $connection, sub { getppid == $service });
             POSIX::_exit(0);
         }
@@ -328,9 +330,9 @@ subtest 'Downloads' => sub {
 subtest 'Tokens of a language model' => sub {
     my @types = ('application/json', 'text/event-stream');
     my %answers = (
-        document => [$types[0], '{"usage":{"total_tokens":700}}'],
+        document => [$types[0], '{"usage":{"prompt_tokens":650,"completion_tokens":50}}'],
         message  => [$types[0], '{"usage":{"input_tokens":100,"output_tokens":50}}'],
-        stream   => [$types[1], qq(data: {"usage":null}\n\ndata: {"usage":{"total_tokens":300}}\n\ndata: [DONE]\n\n)],
+        stream   => [$types[1], qq(data: {"usage":null}\n\ndata: {"usage":{"prompt_tokens":100,"completion_tokens":200}}\n\ndata: [DONE]\n\n)],
         messages => [$types[1], qq(data: {"message":{"usage":{"input_tokens":100,"output_tokens":1}}}\n\ndata: {"usage":{"output_tokens":50}}\n\n)],
         silent   => [$types[1], "data: {}\n\n"],
     );
@@ -393,8 +395,7 @@ my ($model_port, $model) = service(sub {
     my ($uri) = $head =~ m{^\S+ (\S+)};
     my ($units) = $uri =~ /units=(\d+)/;
     my ($status) = $uri =~ /status=(\d+)/ ? $1 : 200;
-    my $usage = defined $units ? qq(,"usage":{"total_tokens":$units,"cost_micros":$units}) : '';
-    $usage .= ',"usage":{"cost_micros":0.0042}' if $uri =~ /fraction/;
+    my $usage = defined $units ? qq(,"usage":{"total_tokens":$units,"prompt_tokens":$units,"completion_tokens":10}) : '';
     my $field = defined $units ? "X-Cost-Micros: $units\r\n" : '';
     my $claimed = join ' ', $head =~ /^(?:Authorization|Accept-Encoding):/gmi;
     $connection->syswrite("HTTP/1.0 $status Status\r\nContent-Type: application/json\r\n$field\r\n" . qq({"uri":"$uri","fields":"$claimed"$usage}));
@@ -485,13 +486,36 @@ subtest 'Limits for each model' => sub {
     $nginx->stop;
 };
 
+subtest 'Tokens of the model in the body' => sub {
+    my $nginx = start('Tokens of the model in the body', service => $model_port, replace => { '100000r/m' => '3000r/d' });
+    my $key = key('body');
+    my $ask = sub { my ($body, $units) = @_; return http_request($nginx, 'POST', "/v1/chat/completions?units=$units", { bearer($key), 'Content-Type' => 'application/json' }, $body) };
+    my $counts = sub { my ($model) = @_; join ' ', count('body', table => 'models:' . substr sha256_hex($model), 0, 16), count('body', table => 'all') };
+    my $chat = sub { my ($model, $most) = @_; return qq({"model":"$model","messages":[],"max_tokens":$most}) };
+    is($ask->($chat->('a', 2000), 700)->status, 200, 'a model');
+    becomes(sub { $counts->('a') }, '710 710', '… is charged what it has used');
+    is($ask->($chat->('a', 2600), 1)->status, 429, 'more than is left of its limit is refused');
+    is($counts->('a'), '710 710', '… and costs nothing');
+    is($ask->($chat->('b', 2600), 30)->status, 200, 'another model has room');
+    becomes(sub { $counts->('b') }, '40 750', '… and a counter of its own');
+    is($ask->($_, 1)->status, 400, "'$_'") for '{"messages":[]}', '{"model":';
+    is($counts->('b'), '40 750', '… costs nothing');
+    $nginx->stop;
+
+    $nginx = start('Tokens of the model in the body', service => $model_port, replace => { '$model      /model' => '$model /params/name', '$reserved settle=$used' => 1, '100000r/m' => '2r/d' });
+    $key = key('tools');
+    my $tool = sub { my ($name) = @_; return qq({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"$name","arguments":{}}}) };
+    is_deeply([map { $ask->($tool->($_), 1)->status } qw(search search search fetch)], [200, 200, 429, 200], 'a tool of MCP has its own limit');
+    $nginx->stop;
+};
+
 subtest 'A budget in money' => sub {
     my $nginx = start('A budget in money', service => $model_port);
     my $key = key('budget');
     my $spent = 0;
     my $costs = sub {
-        my ($path, $units, $name) = @_;
-        my $response = http_get($nginx, $path, bearer($key));
+        my ($path, $units, $name, $body) = @_;
+        my $response = http_request($nginx, $body ? 'POST' : 'GET', $path, { bearer($key), 'Content-Type' => 'application/json' }, $body);
         is($response->status, 200, $name);
         is($response->header('X-Cost-Micros'), undef, '… without the price') if $path =~ /reports/;
         $spent += $units;
@@ -500,8 +524,9 @@ subtest 'A budget in money' => sub {
     };
     is($costs->('/v1/images', 40000, 'a fixed price')->header('X-RateLimit-Limit'), 20000000, '20 dollars');
     $costs->('/v1/models', 1000, 'another one');
-    $costs->('/v1/chat?units=4200', 4200, 'a price in the response');
-    $costs->('/v1/chat?fraction', 50000, 'a price with a fraction is not read');
+    $costs->('/v1/chat?units=420', 4600, 'the tokens of a chat');
+    $costs->('/v1/chat', 50000, 'a chat without usage');
+    $costs->('/v1/chat?units=421', 70, 'the tokens of a cheap model, rounded up', '{"model":"model-s"}');
     $costs->('/v1/reports?units=123456', 123456, 'a price in a field, above what was taken');
     $redis->cmd('HSET', 'tollgate:quota:{budget}:budget', 'month.count', 19970000);
     $spent = 19970000;

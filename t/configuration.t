@@ -56,7 +56,7 @@ END
     accepted("$_ in http, server and location", "$_; $redis $plans server { listen 127.0.0.1:%PORT%; $_; location / { $_; } }")
         for 'tollgate api', 'tollgate off', 'tollgate_realm "a $host"', 'tollgate_headers x-ratelimit', 'tollgate_headers ietf',
         'tollgate_headers both', 'tollgate_headers off', 'tollgate_cost 0', 'tollgate_cost 1000000000000',
-        'tollgate_cost $arg_cost', 'tollgate_cost 5 settle=$bytes_sent', 'tollgate_response_usage /a /b/0/~1 /', 'tollgate_response_usage off', 'tollgate_bypass $arg_a $arg_b', 'tollgate_scope pets:read "a#b"', 'tollgate_scope off', 'tollgate_key_from bearer', 'tollgate_subject $arg_id', 'tollgate_subject $arg_id plan=$arg_plan', 'tollgate_subject $arg_id plan=free', 'tollgate_subject off',
+        'tollgate_cost $arg_cost', 'tollgate_cost 5 settle=$bytes_sent', 'tollgate_response_json $a /a /b/0/~1 / required', 'tollgate_response_json off', 'tollgate_request_json $b /a max=64k required', 'tollgate_bypass $arg_a $arg_b', 'tollgate_scope pets:read "a#b"', 'tollgate_scope off', 'tollgate_key_from bearer', 'tollgate_subject $arg_id', 'tollgate_subject $arg_id plan=$arg_plan', 'tollgate_subject $arg_id plan=free', 'tollgate_subject off',
         'tollgate_key_from header:X-API-Key bearer header:apikey header:authorization', 'tollgate_dry_run on', 'tollgate_forward_authorization on',
         'tollgate_json_errors on', 'tollgate_log_level info', 'tollgate_log_level notice', 'tollgate_log_level warn',
         'tollgate_log_level error';

@@ -266,15 +266,22 @@ subtest 'directives of servers and locations' => sub {
         'tollgate_cost 1 used=$arg_a'           => 'invalid parameter "used=.arg_a"',
         'tollgate_cost 1 settle=2'              => '"settle=" needs a variable',
         'tollgate_cost 1 settle='               => '"settle=" needs a variable',
-        'tollgate_response_usage'               => 'invalid number of arguments in "tollgate_response_usage" directive',
-        'tollgate_response_usage usage/total'   => 'invalid JSON pointer "usage/total": it begins with "/"',
-        'tollgate_response_usage ""'            => 'invalid JSON pointer "": it begins with "/"',
-        'tollgate_response_usage /a~2'          => 'invalid JSON pointer "/a~2": "~" is not followed by 0 or 1',
-        'tollgate_response_usage /a /b /a'      => 'duplicate JSON pointer "/a"',
-        'tollgate_response_usage /a off'        => '"tollgate_response_usage" directive cannot combine "off" with JSON pointers',
-        'tollgate_response_usage ' . '/a' x 17  => 'invalid JSON pointer ".*": it has at most 16 names',
-        'tollgate_response_usage /' . 'a' x 128 => 'invalid JSON pointer ".*": a name has at most 127 bytes',
-        'tollgate_response_usage ' . join(' ', map { "/$_" } 0 .. 16) => 'more than 16 JSON pointers',
+        'tollgate_response_json'                => 'invalid number of arguments in "tollgate_response_json" directive',
+        'tollgate_response_json $a'             => '"tollgate_response_json" directive has no JSON pointer',
+        'tollgate_response_json a /a'           => 'invalid variable name "a"',
+        'tollgate_response_json $ /a'           => 'invalid variable name "\$"',
+        'tollgate_response_json $a usage/total' => 'invalid JSON pointer "usage/total": it begins with "/"',
+        'tollgate_response_json $a ""'          => 'invalid JSON pointer "": it begins with "/"',
+        'tollgate_response_json $a /a~2'        => 'invalid JSON pointer "/a~2": "~" is not followed by 0 or 1',
+        'tollgate_response_json $a /a /b /a'    => 'duplicate JSON pointer "/a"',
+        'tollgate_response_json $a off'         => '"tollgate_response_json" directive cannot combine "off" with a variable',
+        'tollgate_response_json $a max=1k /a'   => 'invalid JSON pointer "max=1k": it begins with "/"',
+        'tollgate_request_json $a /a max=0'     => 'invalid size "max=0"',
+        'tollgate_request_json $a /a max=x'     => 'invalid size "max=x"',
+        'tollgate_request_json $host /a'        => 'the duplicate "host" variable',
+        'tollgate_response_json $a ' . '/a' x 17  => 'invalid JSON pointer ".*": it has at most 16 names',
+        'tollgate_response_json $a /' . 'a' x 128 => 'invalid JSON pointer ".*": a name has at most 127 bytes',
+        'tollgate_response_json $a ' . join(' ', map { "/$_" } 0 .. 32) => 'more than 32 JSON pointers',
         'tollgate_headers draft'                => 'invalid value "draft"',
         'tollgate_log_level crit'               => 'invalid value "crit"',
         'tollgate_dry_run yes'                  => 'invalid value "yes" in "tollgate_dry_run" directive',
@@ -314,12 +321,27 @@ subtest 'directives of servers and locations' => sub {
     mistake($_, $refused{$_}, "$head location / {\n $_; # here\n } }") for sort keys %refused;
     for my $directive (
         'tollgate api', 'tollgate off', 'tollgate_realm a', 'tollgate_headers both', 'tollgate_cost 2', 'tollgate_dry_run on',
-        'tollgate_response_usage /a', 'tollgate_response_usage off',
+        'tollgate_response_json off', 'tollgate_request_json off',
         'tollgate_scope a', 'tollgate_scope off', 'tollgate_key_from header:apikey', 'tollgate_subject $arg_a', 'tollgate_subject off',
         'tollgate_forward_authorization on', 'tollgate_json_errors on', 'tollgate_log_level warn')
     {
         mistake("$directive twice", '"\w+" directive is duplicate', "$head $directive;\n $directive; # here\n }");
     }
+    mistake('a variable twice', 'duplicate variable "\$a"', "$head tollgate_request_json \$a /a;\n tollgate_request_json \$a /b; # here\n }");
+    mistake('a variable, and off', 'directive is duplicate', "$head tollgate_request_json \$a /a;\n tollgate_request_json off; # here\n }");
+    mistake('a variable of requests and of responses', 'the variable "\$a" is set by another directive',
+        "$head tollgate_request_json \$a /a;\n tollgate_response_json \$a /a; # here\n }");
+    mistake('a variable after "set"', 'the variable "\$a" is set by another directive', "$head set \$a 1;\n tollgate_request_json \$a /a; # here\n }");
+    my %sum = (
+        'tollgate_sum $a'      => 'invalid number of arguments in "tollgate_sum" directive',
+        'tollgate_sum a 1'     => 'invalid variable name "a"',
+        'tollgate_sum $a 1e3'  => 'invalid term "1e3": use decimal numbers and variables',
+        'tollgate_sum $a -1'   => 'invalid term "-1"',
+        'tollgate_sum $a 2*'   => 'invalid term "2\*"',
+        'tollgate_sum $a 2*3*4' => 'invalid term "2\*3\*4"',
+        'tollgate_sum $a 1; tollgate_sum $a 2' => 'the duplicate "a" variable',
+    );
+    mistake($_, $sum{$_}, "$_; # here\n") for sort keys %sum;
     mistake('tables of different Redis', 'plan tables "api" and "b" have different Redis', <<'END');
         tollgate_redis one { server 127.0.0.1:1; }
         tollgate_redis two { server 127.0.0.1:2; }

@@ -157,15 +157,26 @@ subtest 'a subject that clients choose, and plans that no subject can have' => s
     is_deeply([warnings_of("tollgate_subject \$arg_a; location /b { }")], [], 'without tollgate');
 };
 
-subtest 'a usage that is not read' => sub {
-    my $cost = 'tollgate_cost 5 settle=$tollgate_response_usage;';
-    my @found = warnings_of("location /a { tollgate api;\n$cost }");
-    is(@found, 1, 'one warning');
-    like($found[0], qr/^location "\/a" has "settle=\$tollgate_response_usage" without "tollgate_response_usage": its responses are not read, and the cost stands in \S+:5$/, '… with the location');
-    is_deeply([warnings_of("location /a { tollgate api; $_ }")], [], $_)
-        for "$cost tollgate_response_usage /usage;", 'tollgate_cost 5 settle=$bytes_sent;', 'tollgate_cost 5;';
-    is_deeply([warnings_of("tollgate_response_usage /usage; location /a { tollgate api; $cost }")], [], 'pointers of the server');
-    is(scalar(warnings_of("tollgate_response_usage /usage; location /a { tollgate api; $cost tollgate_response_usage off; }")), 1, 'a location that switches it off');
+subtest 'a body that is not read' => sub {
+    my $sums = 'tollgate_sum $used $prompt*2 $answer; tollgate_sum $both $used 1; tollgate_plans by_model by=$model { plan free 5r/s; }';
+    my $read = 'location /read { tollgate_response_json $prompt /a; tollgate_response_json $answer /b; tollgate_request_json $model /m; }';
+    my $warned = sub { my ($place) = @_; return warnings_of("$read location /a { $place }", $sums) };
+    for my $case (
+        ['tollgate api; tollgate_cost 5 settle=$prompt;', qr/"settle=\$prompt", but no "tollgate_response_json" reads "\$prompt" here: it is empty in/],
+        ['tollgate api; tollgate_cost 5 settle=$both;', qr/"settle=\$both", but no "tollgate_response_json" reads "\$answer" here/],
+        ['tollgate api; tollgate_cost 5 settle=$used; tollgate_response_json $answer /b;', qr/reads "\$prompt" here/],
+        ['tollgate api; tollgate_cost $model;', qr/"tollgate_cost \$model", but no "tollgate_request_json" reads "\$model" here/],
+        ['tollgate api; tollgate_cost $used; tollgate_response_json $prompt /a; tollgate_response_json $answer /b;', qr/but "\$answer" is known when the request ends: it is empty/],
+        ['tollgate by_model;', qr/"by=\$model", but no "tollgate_request_json" reads "\$model" here/],
+    ) {
+        my ($place, $warning) = @$case;
+        my @found = $warned->($place);
+        is(@found, 1, $place);
+        like($found[0], qr/^location "\/a" has .*$warning/, '... its warning');
+    }
+    is_deeply([$warned->($_)], [], $_) for
+        'tollgate api; tollgate_cost 5 settle=$used; tollgate_response_json $prompt /a; tollgate_response_json $answer /b;',
+        'tollgate by_model; tollgate_request_json $model /m;', 'tollgate api; tollgate_cost 5 settle=$bytes_sent;', 'tollgate_cost 5 settle=$used;';
 };
 
 subtest 'a ban that never begins' => sub {

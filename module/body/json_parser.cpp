@@ -12,29 +12,37 @@ struct YajlFunctions {
         return {reinterpret_cast<const char*>(text), size};
     }
 
-    static int on_other(void* context) noexcept {
-        parser(context).numbers_.on_other();
+    static int on_null(void* context) noexcept {
+        parser(context).values_.on_null();
+        return 1;
+    }
+    static int on_truth(void* context, int value) noexcept {
+        parser(context).values_.on_truth(value != 0);
+        return 1;
+    }
+    static int on_string(void* context, const unsigned char* text, std::size_t size) noexcept {
+        parser(context).values_.on_string(view(text, size));
         return 1;
     }
     static int on_number(void* context, const char* text, std::size_t size) noexcept {
-        parser(context).numbers_.on_number({text, size});
+        parser(context).values_.on_number({text, size});
         return 1;
     }
     static int on_name(void* context, const unsigned char* text, std::size_t size) noexcept {
-        parser(context).numbers_.on_name(view(text, size));
+        parser(context).values_.on_name(view(text, size));
         return 1;
     }
     static int on_object(void* context) noexcept {
-        parser(context).numbers_.on_object();
+        parser(context).values_.on_object();
         return parser(context).begin_container() ? 1 : 0;
     }
     static int on_array(void* context) noexcept {
-        parser(context).numbers_.on_array();
+        parser(context).values_.on_array();
         return parser(context).begin_container() ? 1 : 0;
     }
     static int on_end(void* context) noexcept {
         JsonParser& parser = YajlFunctions::parser(context);
-        parser.numbers_.on_end();
+        parser.values_.on_end();
         parser.has_ended_ = --parser.depth_ == 0;
         return 1;
     }
@@ -54,13 +62,12 @@ struct YajlFunctions {
     static void free(void* /*context*/, void* /*memory*/) noexcept {}
 
     static constexpr yajl_callbacks kCallbacks{
-        .yajl_null = on_other,
-        .yajl_boolean = [](void* context, int /*value*/) noexcept { return on_other(context); },
+        .yajl_null = on_null,
+        .yajl_boolean = on_truth,
         .yajl_integer = nullptr,
         .yajl_double = nullptr,
         .yajl_number = on_number,
-        .yajl_string = [](void* context, const unsigned char* /*text*/,
-                          std::size_t /*size*/) noexcept { return on_other(context); },
+        .yajl_string = on_string,
         .yajl_start_map = on_object,
         .yajl_map_key = on_name,
         .yajl_end_map = on_end,

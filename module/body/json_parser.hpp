@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "module/body/number_search.hpp"
 #include "module/body/token_cutter.hpp"
+#include "module/body/value_search.hpp"
 
 namespace tollgate::body {
 
@@ -22,8 +22,8 @@ class JsonParser {
     /// Containers in each other. More are an error of the text.
     static constexpr std::size_t kMostDepth = 256;
 
-    /// Tells `numbers` what the text consists of. It must outlive this object.
-    explicit JsonParser(NumberSearch& numbers) : numbers_(numbers) {}
+    /// Tells `values` what the text consists of. It must outlive this object.
+    explicit JsonParser(ValueSearch& values) : values_(values) {}
     ~JsonParser() = default;
     JsonParser(const JsonParser&) = delete;
     JsonParser& operator=(const JsonParser&) = delete;
@@ -51,7 +51,7 @@ class JsonParser {
     bool parse_whole(std::string_view piece) noexcept;
     bool begin_container();
 
-    NumberSearch& numbers_;
+    ValueSearch& values_;
     TokenCutter cutter_;
     yajl_handle yajl_ = nullptr;  ///< nullptr until the text begins
     std::size_t depth_ = 0;

@@ -21,13 +21,13 @@ struct JsonPointer {
     std::vector<ReferenceToken> tokens;  ///< from 1 to kMostTokens
 };
 
-/// The bounds of what a worker keeps for each response.
-constexpr std::size_t kMostPointers = 16;
+/// The bounds of what a worker keeps for each body.
+constexpr std::size_t kMostPointers = 32;
 constexpr std::size_t kMostTokens = 16;
 constexpr std::size_t kLongestName = 127;  ///< in bytes
 
 /// Parses a JSON pointer. Throws ParseError; also for the empty pointer, because a whole document
-/// is no number of interest, and beyond the bounds.
+/// is no value of interest, and beyond the bounds.
 JsonPointer parse_json_pointer(std::string_view text);
 
 /// Parses 1 to kMostPointers pointers, all different. Throws ParseError.

@@ -11,6 +11,7 @@ namespace tollgate::engine {
 namespace {
 
 // RFC 9110 section 15.5 and 15.6, RFC 6585 section 4.
+constexpr int kStatusBadRequest = 400;
 constexpr int kStatusUnauthorized = 401;
 constexpr int kStatusForbidden = 403;
 constexpr int kStatusTooManyRequests = 429;
@@ -164,8 +165,35 @@ bool Admission::find_group() {
     return false;
 }
 
+/// Whether the request waits until the client has read its body. Another key may get the place of
+/// its known one meanwhile.
+bool Admission::awaits_body(bool then_applies_policy) noexcept {
+    if (!options_.needs_body) {
+        return false;
+    }
+    authenticator_.forget_known();
+    applies_policy_ = then_applies_policy;
+    client_.on_authenticated();
+    return true;
+}
+
+void Admission::go_on_with_body() noexcept {
+    options_.needs_body = false;
+    guard([&] {
+        if (applies_policy_) {
+            apply_failure_policy();
+        } else {
+            decide_by_quotas(engine().clock().steady());
+        }
+    });
+}
+
+void Admission::refuse_body(const Error& error) noexcept {
+    finish(Verdict::kForbidden, kStatusBadRequest, error);
+}
+
 void Admission::decide_by_quotas(ExactSteadyTime now) {
-    if (!choose_quotas()) {
+    if (awaits_body(false) || !choose_quotas()) {
         return;
     }
     if (quota_.quotas()->empty()) {
@@ -288,7 +316,7 @@ void Admission::apply_failure_policy() {
             return;
         }
     }
-    if (!quota_.quotas() && !choose_quotas()) {
+    if (!quota_.quotas() && (awaits_body(true) || !choose_quotas())) {
         return;
     }
     if (places_) {

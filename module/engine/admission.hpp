@@ -34,6 +34,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
         /// The bytes live as long as the request.
         virtual AddressBytes address() const = 0;
         virtual Log& log() noexcept = 0;
+        /// With Options::needs_body: the key is valid. The client reads the body of the request,
+        /// and calls go_on_with_body() later, not from here.
+        virtual void on_authenticated() noexcept {}
         /// The outcome is decided. Called once, possibly before start() returns. Must not destroy
         /// the admission.
         virtual void on_outcome() noexcept = 0;
@@ -48,6 +51,8 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
         std::string_view scopes{};
         /// settle() follows when a granted request ends.
         bool settles = false;
+        /// The cost or the values of the request may need its body: see Client::on_authenticated.
+        bool needs_body = false;
         /// The error for a request without a key.
         Error missing_key = kMissingApiKey;
     };
@@ -80,6 +85,12 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     /// Refuses the request as another admission of its key has refused it, which this outcome says.
     /// Throws std::bad_alloc.
     void refuse_as(const Outcome& outcome);
+    /// The client has read the body. The request is decided when this returns, or later, when Redis
+    /// has answered.
+    void go_on_with_body() noexcept;
+    /// The client has read the body, and a value is missing that it must have: refuses the request
+    /// with 400. Nothing is counted, and it is no strike.
+    void refuse_body(const Error& error) noexcept;
     /// Redis took too long: `on_failure` applies.
     void time_out() noexcept;
     /// The request has ended: no callback follows.
@@ -120,6 +131,7 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     }
     void go_on(Authenticator::Result result, ExactSteadyTime now);
     bool find_group();
+    bool awaits_body(bool then_applies_policy) noexcept;
     bool choose_quotas();
     void decide_by_quotas(ExactSteadyTime now);
     void use(FlightAnswer answer);
@@ -149,6 +161,7 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     Authenticator authenticator_;
     GroupFinder group_;
     bool awaits_group_ = false;      ///< the look-up under way is that of the group
+    bool applies_policy_ = false;    ///< `on_failure` applies once the body is read
     bool looks_up_unknown_ = false;  ///< TableSet::admits_lookup has admitted the one under way
     QuotaDecision quota_;
     std::unique_ptr<FlightPlaces> places_;  ///< nullptr: no table limits the requests in flight

@@ -5,6 +5,7 @@
 #include "module/http/config/main_conf.hpp"
 #include "module/http/config/redis_block.hpp"
 #include "module/http/config/subject_conf.hpp"
+#include "module/http/config/sum_variable.hpp"
 #include "module/http/config/warnings.hpp"
 #include "module/http/endpoints/content_handler.hpp"
 #include "module/http/http_block.hpp"
@@ -12,6 +13,8 @@
 #include "module/http/redis/tls_session_zone.hpp"
 #include "module/http/request/handlers.hpp"
 #include "module/http/request/log_redaction.hpp"
+#include "module/http/request/request_json.hpp"
+#include "module/http/request/response_json.hpp"
 #include "module/http/shared_memory.hpp"
 #include "module/http/worker.hpp"
 
@@ -37,6 +40,9 @@ ngx_conf_enum_t log_levels[] = {
     {ngx_null_string, 0},
 };
 
+JsonDirective request_json{.get = get_request_json, .is_of_request = true};
+JsonDirective response_json{.get = get_response_json, .is_of_request = false};
+
 ngx_command_t commands[] = {
     {ngx_string("tollgate_zone"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, read_zone_size,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
@@ -56,8 +62,12 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, headers), header_families},
     {ngx_string("tollgate_cost"), kEverywhere | NGX_CONF_TAKE12, read_cost,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
-    {ngx_string("tollgate_response_usage"), kEverywhere | NGX_CONF_1MORE, read_response_usage,
-     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("tollgate_request_json"), kEverywhere | NGX_CONF_1MORE, read_json_values,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, request_json), &request_json},
+    {ngx_string("tollgate_response_json"), kEverywhere | NGX_CONF_1MORE, read_json_values,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, response_json), &response_json},
+    {ngx_string("tollgate_sum"), NGX_HTTP_MAIN_CONF | NGX_CONF_2MORE, read_sum,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_bypass"), kEverywhere | NGX_CONF_1MORE, ngx_http_set_predicate_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, bypass), nullptr},
     {ngx_string("tollgate_scope"), kEverywhere | NGX_CONF_1MORE, read_scope,
@@ -105,7 +115,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         warn_of_auth_basic(cf);
         warn_of_early_return(cf);
         warn_of_subjects(cf);
-        warn_of_unread_usage(cf);
+        warn_of_unread_bodies(cf);
         warn_of_costs(cf);
         warn_of_bans_without_strikes(cf);
         const bool done = resolve_key_sources(cf) && add_zones(cf, block) &&

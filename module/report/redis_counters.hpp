@@ -73,6 +73,8 @@ inline constexpr auto kRedisCounters = std::to_array<CounterFamily>({
      "Units of requests with `settle=`, once per request; reserved before, settled at the end.",
      "event",
      {"reserved", "settled"}},
+    {"usage_missing",
+     "Successful responses without a value that `tollgate_response_json` requires."},
     {"owed_units",
      "Units granted while Redis was unreachable, or used beyond a reservation: noted; settled "
      "(reported to Redis) or lapsed (their window ended first).",

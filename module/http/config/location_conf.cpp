@@ -250,15 +250,4 @@ char* read_cost(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept
     });
 }
 
-char* read_response_usage(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
-    auto& usage = static_cast<LocationConf*>(conf)->response_usage;
-    return read_once(cf, usage, [&](Words words) -> const ResponseUsageConf* {
-        if (is_off(words, "JSON pointers")) {
-            return nullptr;
-        }
-        return make_pooled<ResponseUsageConf>(
-            cf->pool, ResponseUsageConf{.pointers = body::parse_json_pointers(words.subspan(1))});
-    });
-}
-
 }  // namespace tollgate::http

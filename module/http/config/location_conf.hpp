@@ -8,10 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "module/body/json_pointer.hpp"
+#include "module/http/config/json_values.hpp"
 #include "module/http/config/main_conf.hpp"
 #include "module/http/nginx.hpp"
-#include "module/redis/protocol/log_throttle.hpp"
 
 namespace tollgate::http {
 
@@ -64,14 +63,6 @@ struct CostConf {
     std::int64_t constant = 0;  ///< what each request takes; 0: nothing, or a variable says it
 };
 
-/// `tollgate_response_usage`.
-struct ResponseUsageConf {
-    std::vector<body::JsonPointer> pointers;
-    /// The lines about responses that cannot be read. Each worker has its own copy, as of all
-    /// memory.
-    mutable redis::LogThrottle unreadable{};
-};
-
 /// The configuration of a location: plain memory from nginx's pool. Each field is one word, so that
 /// all are merged alike.
 struct LocationConf {
@@ -79,9 +70,10 @@ struct LocationConf {
     const KeySourcesConf* key_from;
     ngx_http_complex_value_t* realm;
     ngx_uint_t headers;
-    CostConf* cost;                           ///< nullptr: 1
-    const ResponseUsageConf* response_usage;  ///< nullptr: off
-    const SubjectConf* subject;               ///< nullptr: off
+    CostConf* cost;                 ///< nullptr: 1
+    JsonValuesConf* request_json;   ///< nullptr: off
+    JsonValuesConf* response_json;  ///< nullptr: off
+    const SubjectConf* subject;     ///< nullptr: off
     ngx_array_t* bypass;
     const std::string* scopes;  ///< in the form of parse_scopes; empty: any valid key
     ngx_flag_t dry_run;
@@ -127,7 +119,5 @@ char* read_tollgate(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept
 char* read_scope(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 /// Reads `tollgate_cost NUMBER | $variable [settle=$variable]`.
 char* read_cost(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
-/// Reads `tollgate_response_usage POINTER… | off`.
-char* read_response_usage(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
 }  // namespace tollgate::http

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -101,6 +102,10 @@ struct MainConf {
     std::vector<KeyField> key_fields;                          ///< of all of them, each once
     std::vector<std::string> redacted_fields;  ///< their names, except `authorization`
     ngx_int_t user_variable = NGX_ERROR;       ///< the index of $remote_user
+    /// The names of the variables that `tollgate_request_json` and `tollgate_response_json` set.
+    std::set<std::string> request_variables;
+    std::set<std::string> response_variables;
+    std::map<std::string, std::string> sums;  ///< the terms of each variable of `tollgate_sum`
 
     MainConf() = default;
     ~MainConf() = default;

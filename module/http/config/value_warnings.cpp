@@ -87,6 +87,40 @@ void warn_of_subject(ngx_conf_t* cf, const GuardedPlace& place) {
     }
 }
 
+/// When the value of a variable is needed.
+enum class Known { kBefore, kAtEnd };
+
+/// What is wrong with a value that is needed in this place: a variable of a body that it does not
+/// read, or that is known later; empty if nothing is.
+std::string unread_variable(const MainConf& main, const LocationConf& conf, std::string_view text,
+                            Known when) {
+    const auto is_unread = [&](const std::string& name, const JsonValuesConf* values) {
+        return has_variable(text, name) && (values == nullptr || values->find(name) == nullptr);
+    };
+    for (const auto& name : main.response_variables) {
+        if (has_variable(text, name) && when == Known::kBefore) {
+            return "\"$" + name + "\" is known when the request ends: it is empty";
+        }
+        if (is_unread(name, conf.response_json)) {
+            return "no \"tollgate_response_json\" reads \"$" + name + "\" here: it is empty";
+        }
+    }
+    for (const auto& name : main.request_variables) {
+        if (is_unread(name, conf.request_json)) {
+            return "no \"tollgate_request_json\" reads \"$" + name + "\" here: it is empty";
+        }
+    }
+    // A sum that contains itself has no value: nginx says so when it is evaluated.
+    for (const auto& [name, terms] : main.sums) {
+        if (has_variable(text, name) && !has_variable(terms, name)) {
+            if (auto mistake = unread_variable(main, conf, terms, when); !mistake.empty()) {
+                return mistake;
+            }
+        }
+    }
+    return {};
+}
+
 }  // namespace
 
 void warn_of_subjects(ngx_conf_t* cf) {
@@ -103,23 +137,34 @@ void warn_of_subjects(ngx_conf_t* cf) {
     }
 }
 
-void warn_of_unread_usage(ngx_conf_t* cf) {
-    std::set<const CostConf*> seen;
+void warn_of_unread_bodies(ngx_conf_t* cf) {
+    std::set<std::string> seen;
     for (const auto& place : MainConf::of(cf).guarded) {
         const LocationConf& conf = *place.conf;
         const auto& core = place.core();
         // A server with locations is skipped: its locations inherit its settings.
-        if ((core.name.len == 0 && core.locations != nullptr) || !conf.settles() ||
-            conf.response_usage != nullptr ||
-            !has_variable(view(conf.cost->settle->value), "tollgate_response_usage") ||
-            !seen.insert(conf.cost).second) {
+        if (core.name.len == 0 && core.locations != nullptr) {
             continue;
         }
-        log_conf_warning(cf, conf.tables->position,
-                         place.name() +
-                             " has \"settle=$tollgate_response_usage\" without "
-                             "\"tollgate_response_usage\": its responses are not read, and the "
-                             "cost stands");
+        const auto warn = [&](const std::string& directive, std::string_view text, Known when) {
+            const std::string mistake = unread_variable(MainConf::of(cf), conf, text, when);
+            const std::string line = place.name() + " has \"" + directive + "\", but " + mistake;
+            if (!mistake.empty() && seen.insert(line).second) {
+                log_conf_warning(cf, conf.tables->position, line);
+            }
+        };
+        if (conf.cost != nullptr) {
+            const auto before = view(conf.cost->before.value);
+            warn("tollgate_cost " + std::string(before), before, Known::kBefore);
+        }
+        if (conf.settles()) {
+            const auto used = view(conf.cost->settle->value);
+            warn("settle=" + std::string(used), used, Known::kAtEnd);
+        }
+        for (const PlanTable* table : conf.tables->tables) {
+            const std::string by = table->variable.empty() ? "" : "$" + table->variable;
+            warn("by=" + by, by, Known::kBefore);
+        }
     }
 }
 

@@ -22,9 +22,10 @@ void warn_of_early_return(ngx_conf_t* cf);
 /// have there.
 void warn_of_subjects(ngx_conf_t* cf);
 
-/// Warns of each guarded place that settles a cost by `$tollgate_response_usage` and does not read
-/// its responses.
-void warn_of_unread_usage(ngx_conf_t* cf);
+/// Warns of each guarded place whose `tollgate_cost`, `settle=` or `by=` needs a variable of a JSON
+/// body that the place does not read, or that is not known yet at that time. Variables of
+/// `tollgate_sum` are followed, those of other directives are not.
+void warn_of_unread_bodies(ngx_conf_t* cf);
 
 /// Warns of each guarded place where `tollgate_cost` is a number above a limit of plans of its
 /// tables: no request of such a plan is ever granted.

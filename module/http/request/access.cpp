@@ -7,6 +7,8 @@
 #include "module/http/request/key_fields.hpp"
 #include "module/http/request/outcome_wait.hpp"
 #include "module/http/request/request_context.hpp"
+#include "module/http/request/request_json.hpp"
+#include "module/http/request/response_json.hpp"
 #include "module/http/worker.hpp"
 
 namespace tollgate::http {
@@ -21,8 +23,48 @@ ngx_int_t answer(const RequestContext& context) {
     return context.outcome().is_granted() ? NGX_OK : NGX_DECLINED;
 }
 
-ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
+/// Decides the request once its body is read.
+ngx_int_t go_on_with_body(ngx_http_request_t* r, RequestContext& context) {
+    context.go_on_with_body();
+    return context.outcome().is_decided() ? answer(context)
+                                          : wait_for_outcome(r, context, ngx_http_core_run_phases);
+}
+
+void on_body(ngx_http_request_t* r) noexcept {
+    RequestContext& context = *RequestContext::find_here(r);
+    const ngx_int_t rc = guarded(r, [&] { return go_on_with_body(r, context); });
+    if (context.outcome().is_decided()) {
+        r->write_event_handler = ngx_http_core_run_phases;
+        ngx_http_core_run_phases(r);
+    } else if (rc != NGX_AGAIN) {
+        ngx_http_finalize_request(r, rc);
+    }
+}
+
+/// The answer of a request that is decided, or that waits; or reads its body first, as
+/// ngx_http_mirror_handler does.
+ngx_int_t answer_or_wait(ngx_http_request_t* r, RequestContext& context) {
+    if (!context.needs_body()) {
+        return context.outcome().is_decided()
+                   ? answer(context)
+                   : wait_for_outcome(r, context, ngx_http_core_run_phases);
+    }
+    if (!may_have_json_body(r, *context.conf().request_json)) {
+        return go_on_with_body(r, context);
+    }
+    const ngx_int_t rc = ngx_http_read_client_request_body(r, on_body);
+    if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+        return rc;
+    }
+    ngx_http_finalize_request(r, NGX_DONE);
+    return NGX_DONE;
+}
+
+ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf, bool is_late) {
     RequestContext& context = RequestContext::make(r, conf);
+    if (is_late) {
+        context.set_late();
+    }
     switch (ngx_http_test_predicates(r, conf.bypass)) {
         case NGX_OK:
             context.start();
@@ -34,8 +76,7 @@ ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
             throw std::bad_alloc();
     }
     context.strip_request_fields(conf.stripped_fields());
-    return context.outcome().is_decided() ? answer(context)
-                                          : wait_for_outcome(r, context, ngx_http_core_run_phases);
+    return answer_or_wait(r, context);
 }
 
 /// Handles a request that was already decided and enters the access phase again, through an
@@ -50,12 +91,12 @@ ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf) {
 /// | granted, plan not in them, or    | 403                                       |
 /// | without a scope that it requires |                                           |
 ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
-                       const RequestContext& before) {
+                       const RequestContext& before, bool is_late) {
     if (before.refuses()) {
         return NGX_OK;
     }
     if (!before.outcome().is_granted()) {
-        return decide(r, conf);
+        return decide(r, conf, is_late);
     }
     if (r->err_status >= NGX_HTTP_BAD_REQUEST) {
         return NGX_OK;
@@ -70,29 +111,34 @@ ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
     return answer(context);
 }
 
-ngx_int_t handle(ngx_http_request_t* r, const LocationConf& conf) {
+/// `is_late`: see add_subject_counting.
+ngx_int_t handle(ngx_http_request_t* r, const LocationConf& conf, bool is_late) {
     const RequestContext* context = RequestContext::find(r);
     if (context == nullptr) {
-        return decide(r, conf);
+        return decide(r, conf, is_late);
     }
-    if (RequestContext::find_here(r) == nullptr) {
-        return decide_again(r, conf, *context);
+    RequestContext* here = RequestContext::find_here(r);
+    if (here == nullptr) {
+        return decide_again(r, conf, *context, is_late);
     }
-    return context->outcome().is_decided() ? answer(*context) : static_cast<ngx_int_t>(NGX_AGAIN);
+    return here->outcome().is_decided() || here->needs_body() ? answer_or_wait(r, *here)
+                                                              : static_cast<ngx_int_t>(NGX_AGAIN);
 }
 
 /// Decides a request that other modules have granted, unless this location has let it pass before.
 ngx_int_t decide_late(ngx_http_request_t* r, const LocationConf& conf) {
     const RequestContext* here = RequestContext::find_here(r);
     if (here != nullptr && here->is_late()) {
-        return handle(r, conf);
+        return handle(r, conf, true);
     }
     const bool has_passed = here != nullptr && !here->refuses();
     if (has_passed || conf.subject->subject_of(r).id.empty()) {
         return NGX_DECLINED;
     }
-    const ngx_int_t rc = here == nullptr ? handle(r, conf) : decide(r, conf);
-    if (RequestContext* late = RequestContext::find_here(r)) {
+    const ngx_int_t rc = here == nullptr ? handle(r, conf, true) : decide(r, conf, true);
+    // NGX_DONE: the request may have ended while its body was read.
+    RequestContext* late = rc == NGX_DONE ? nullptr : RequestContext::find_here(r);
+    if (late != nullptr) {
         late->set_late();
     }
     return rc;
@@ -121,7 +167,7 @@ ngx_int_t handle_access(ngx_http_request_t* r) noexcept {
     if (conf.tables == nullptr) {
         return NGX_DECLINED;
     }
-    return guarded(r, [&] { return handle(r, conf); });
+    return guarded(r, [&] { return handle(r, conf, false); });
 }
 
 bool add_subject_counting(ngx_conf_t* cf) {
@@ -134,6 +180,9 @@ ngx_int_t settle_and_count(ngx_http_request_t* r) noexcept {
         return NGX_OK;
     }
     context->settle();
+    if (lacks_required_value(r)) {
+        context->admission().tables().engine().statistics()["usage_missing"].add();
+    }
     const ContentHandler* content = context->conf().content;
     if (content == nullptr || content->admin == nullptr) {
         Worker::of(r).admin_tasks().note_request();

@@ -19,12 +19,17 @@ struct OutcomeWait : nginx::Recycled {
     Deadline deadline;
 };
 
+/// Whether the request can go on.
+bool is_over(const RequestContext& context) {
+    return context.outcome().is_decided() || context.needs_body();
+}
+
 /// Whether the request keeps waiting after its timer has fired. If not, this decides it.
 bool continues(ngx_http_request_t* r, OutcomeWait& wait) {
     // Replies may have come while the event loop stalled.
     Worker::of(r).client(*wait.context.conf().tables).poll();
-    if (wait.context.outcome().is_decided()) {
-        return true;  // The outcome has posted an event.
+    if (is_over(wait.context)) {
+        return true;  // It has posted an event.
     }
     if (const auto rest = wait.deadline.rest(Deadline::Clock::now())) {
         ngx_add_timer(r->connection->write, static_cast<ngx_msec_t>(rest->count()));
@@ -37,9 +42,9 @@ bool continues(ngx_http_request_t* r, OutcomeWait& wait) {
 /// Handles events of the connection's write side while the request waits.
 void on_write_event(ngx_http_request_t* r) noexcept {
     auto& wait = *find_pooled<OutcomeWait>(r->pool);
-    const bool is_over = take_timeout(r);
-    if (!wait.context.outcome().is_decided()) {
-        if (!is_over) {
+    const bool is_late = take_timeout(r);
+    if (!is_over(wait.context)) {
+        if (!is_late) {
             return;
         }
         const auto waits = guarded(r->connection->log, std::optional<bool>(),

@@ -15,9 +15,9 @@ bool take_timeout(ngx_http_request_t* r) noexcept;
 /// Ends the wait.
 void end_wait(ngx_http_request_t* r) noexcept;
 
-/// Makes a request wait until `context` is decided, then calls `resume`, outside the reader of
-/// replies. The decision may take several Redis calls, which share one `timeout`. Returns
-/// what suspend() does. Throws std::bad_alloc.
+/// Makes a request wait until `context` is decided or needs the body of the request, then calls
+/// `resume`, outside the reader of replies. The decision may take several Redis calls, which share
+/// one `timeout`. Returns what suspend() does. Throws std::bad_alloc.
 ngx_int_t wait_for_outcome(ngx_http_request_t* r, RequestContext& context,
                            ngx_http_event_handler_pt resume);
 

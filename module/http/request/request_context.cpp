@@ -2,6 +2,7 @@
 
 #include "module/http/config/subject_conf.hpp"
 #include "module/http/request/key_fields.hpp"
+#include "module/http/request/request_json.hpp"
 #include "module/http/worker.hpp"
 
 namespace tollgate::http {
@@ -18,6 +19,7 @@ engine::Admission::Options options_for(const ngx_http_request_t* r, const Locati
     return {.refusals_strike = conf.dry_run == 0,
             .scopes = scopes,
             .settles = conf.settles() && !is_on_error_page(r),
+            .needs_body = conf.request_json != nullptr && !is_on_error_page(r),
             .missing_key =
                 conf.key_from->challenge_field().empty() ? kMissingApiKey : kMissingApiKeyField};
 }
@@ -141,13 +143,33 @@ void RequestContext::strip_request_fields(std::span<const KeyField> keys) {
     stripped_ = keys;
 }
 
+void RequestContext::go_on_with_body() {
+    needs_body_ = false;
+    is_waiting_ = false;  // The caller runs the request.
+    read_json_body(r_, *conf_.request_json);
+    if (const JsonVariable* missing = find_missing_value(r_, *conf_.request_json)) {
+        admission_.refuse_body({.code = "invalid_request", .message = missing->missing});
+    } else {
+        admission_.go_on_with_body();
+    }
+    is_waiting_ = !outcome().is_decided();
+}
+
+void RequestContext::on_authenticated() noexcept {
+    needs_body_ = true;
+    wake_up();
+}
+
 void RequestContext::on_outcome() noexcept {
     if (outcome().status != 0) {
         log_refusal();
     }
+    wake_up();
+}
+
+/// The request must not run inside the reader of replies: running it may end it and other requests.
+void RequestContext::wake_up() noexcept {
     if (is_waiting_) {
-        // The request must not run inside the reader of replies: running it may end it and other
-        // requests.
         ngx_post_event(r_->connection->write, &ngx_posted_events);
     }
 }

@@ -62,6 +62,12 @@ class RequestContext : public nginx::Recycled, private engine::Admission::Client
     void refuse_as(const engine::Outcome& outcome);
     /// Makes this the context that the response, the log and the statistics read.
     void take_over() { ngx_http_set_ctx(r_, this, ngx_http_tollgate_module); }
+    /// Whether the key is valid, and the decision needs the body of the request, which is not read
+    /// yet. If the request waits, an event is posted to the write side of its connection.
+    bool needs_body() const { return needs_body_; }
+    /// nginx has read the body, or the request has none that is read. Decides the request, now or
+    /// later, as start() does. Throws std::bad_alloc.
+    void go_on_with_body();
     /// Decides the request because Redis took too long.
     void time_out() noexcept;
 
@@ -85,8 +91,10 @@ class RequestContext : public nginx::Recycled, private engine::Admission::Client
     std::int64_t cost() override;
     AddressBytes address() const override { return address_of(r_); }
     Log& log() noexcept override { return log_; }
+    void on_authenticated() noexcept override;
     void on_outcome() noexcept override;
     void admit() noexcept;
+    void wake_up() noexcept;
     void log_refusal() noexcept;
 
     ngx_http_request_t* r_;
@@ -99,6 +107,7 @@ class RequestContext : public nginx::Recycled, private engine::Admission::Client
     RequestContext* before_ = nullptr;  ///< that decided the request before this one
     ngx_http_cleanup_t cleanup_{};      ///< of the request, if it waits
     bool is_waiting_ = false;           ///< for an event
+    bool needs_body_ = false;
     bool is_late_ = false;
     engine::Admission admission_;
 };

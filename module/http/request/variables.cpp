@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "module/http/request/request_context.hpp"
-#include "module/http/request/usage_reader.hpp"
 #include "module/key/meta.hpp"
 
 namespace tollgate::http {
@@ -75,20 +74,6 @@ constexpr std::array<Variable, 13> kVariables{{
      }},
 }};
 
-/// A variable of every request, also of one that passes no guarded location.
-struct ResponseVariable {
-    std::string_view name;
-    Value (*read)(const ngx_http_request_t*);
-};
-
-constexpr std::array<ResponseVariable, 1> kResponseVariables{{
-    {"tollgate_response_usage",
-     [](const ngx_http_request_t* r) {
-         const auto usage = response_usage_of(r);
-         return usage ? Value(std::to_string(*usage)) : Value();
-     }},
-}};
-
 /// The member of the key's meta that the name of a variable ends with.
 Value meta_member(const Outcome& outcome, std::string_view variable) {
     if (outcome.key().meta.empty()) {
@@ -118,11 +103,7 @@ ngx_int_t set_value(ngx_http_request_t* r, ngx_http_variable_value_t* value, Rea
     });
 }
 
-Value value_of(const ngx_http_request_t* r, std::string_view name, const RequestContext* context) {
-    const auto* found = std::ranges::find(kResponseVariables, name, &ResponseVariable::name);
-    if (found != kResponseVariables.end()) {
-        return found->read(r);
-    }
+Value value_of(std::string_view name, const RequestContext* context) {
     if (name.starts_with(kMetaPrefix)) {
         return context == nullptr ? Value() : meta_member(context->outcome(), name);
     }
@@ -138,7 +119,7 @@ ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
                        uintptr_t name) noexcept {
     return set_value(r, value, [&](const RequestContext* context) {
         // NOLINTNEXTLINE(performance-no-int-to-ptr): nginx keeps the data of a variable as a number
-        return value_of(r, view(*reinterpret_cast<const ngx_str_t*>(name)), context);
+        return value_of(view(*reinterpret_cast<const ngx_str_t*>(name)), context);
     });
 }
 
@@ -165,11 +146,6 @@ ngx_int_t add_variables(ngx_conf_t* cf) noexcept {
         return added;
     };
     for (const Variable& variable : kVariables) {
-        if (add(variable.name, NGX_HTTP_VAR_NOHASH) == nullptr) {
-            return NGX_ERROR;
-        }
-    }
-    for (const ResponseVariable& variable : kResponseVariables) {
         if (add(variable.name, NGX_HTTP_VAR_NOHASH) == nullptr) {
             return NGX_ERROR;
         }

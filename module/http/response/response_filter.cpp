@@ -4,7 +4,7 @@
 
 #include "module/http/request/key_fields.hpp"
 #include "module/http/request/request_context.hpp"
-#include "module/http/request/usage_reader.hpp"
+#include "module/http/request/response_json.hpp"
 #include "module/http/response/cached_copies.hpp"
 #include "module/nginx/response.hpp"
 #include "module/report/error_body.hpp"
@@ -59,7 +59,7 @@ ngx_int_t header_filter(ngx_http_request_t* r) noexcept {
         return next_header_filter(r);
     }
     // Before nginx's error page is replaced: that one is not JSON, so it is not read.
-    start_reading_usage(r);
+    start_reading_response(r);
     add_response_fields(r);
     // If memory is short, the client gets nginx's page.
     guarded(r->connection->log, false, [&] {
@@ -76,7 +76,7 @@ ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) noexcept {
         ngx_http_get_module_ctx(r, ngx_http_tollgate_filter_module));
     const bool is_replaced = body != nullptr && r == r->main && in != nullptr;
     if (!is_replaced) {
-        read_usage(r, in);
+        read_response(r, in);
     }
     return is_replaced ? body->send(r, in, next_body_filter) : next_body_filter(r, in);
 }

@@ -1,5 +1,5 @@
-# `tollgate_response_usage POINTER…`: the numbers at JSON pointers in a response, as it passes. The responses are those of
-# the APIs of OpenAI and Anthropic.
+# `tollgate_response_json $variable POINTER…`: values at JSON pointers in a response, as it passes, and their sum
+# (`tollgate_sum`). The responses are those of the APIs of OpenAI and Anthropic.
 
 use strict;
 use warnings;
@@ -12,8 +12,10 @@ use Nginx;
 use Test::More;
 use Wait qw(becomes wait_until);
 
-my $openai = 'tollgate_response_usage /usage/total_tokens;';
-my $anthropic = 'tollgate_response_usage /usage/input_tokens /usage/output_tokens /message/usage/input_tokens;';
+my $openai = 'tollgate_response_json $total /usage/total_tokens;';
+my $anthropic = 'tollgate_response_json $input /usage/input_tokens /message/usage/input_tokens; tollgate_response_json $output /usage/output_tokens;';
+# A location has one of both.
+my $usage = 'tollgate_sum $used $input $output; map "$total$used" $usage { default $total$used; "" -; }';
 my ($json, $events) = ('application/json', 'text/event-stream; charset=utf-8');
 
 my $completion = <<'END';
@@ -110,7 +112,8 @@ sub is_logged {
 my $can_add = Nginx->built_with('with-http_addition_module');
 my $add = $can_add ? 'add_after_body /returned; addition_types application/json;' : '';
 my $nginx = Nginx->start(files => { 'page.html' => '<!--# include virtual="/returned" -->' }, conf => <<"END");
-    log_format usage '\$tollgate_response_usage';
+    $usage
+    log_format usage '\$usage';
     proxy_cache_path %DIR%/cache keys_zone=cache:1m;
     server {
         listen 127.0.0.1:%PORT%;
@@ -124,7 +127,7 @@ my $nginx = Nginx->start(files => { 'page.html' => '<!--# include virtual="/retu
         location /gzip { $openai gzip on; gzip_types application/json; gzip_min_length 1; $proxy }
         location /cached { $openai proxy_cache cache; proxy_cache_valid 1m; proxy_force_ranges on; proxy_buffers 4 4k; $proxy }
         location /replaced { $openai sub_filter_types application/json; sub_filter usage use; $proxy }
-        location /outer { $openai location /outer/off { tollgate_response_usage off; $proxy } location /outer/inherits { $proxy } }
+        location /outer { $openai location /outer/off { tollgate_response_json off; $proxy } location /outer/inherits { $proxy } }
         location = /returned { $openai default_type application/json; return 200 '{"usage":{"total_tokens":3}}'; }
         location /added { $openai $add $proxy }
         location = /page.html { $openai ssi on; }
@@ -172,7 +175,7 @@ subtest 'which responses are read' => sub {
         exchange($nginx, $path, head_of($type), [$usage]);
         is_logged($nginx, $expected, "$type at $path");
     }
-    for my $malformed ('{"usage":{"total_tokens":5}', '{"usage":{"total_tokens":5}}}', '{"usage":{"total_tokens":"5"}}', '[DONE]', '') {
+    for my $malformed ('{"usage":{"total_tokens":5}', '{"usage":{"total_tokens":5}}}', '{"usage":{"total_tokens":[5]}}', '[DONE]', '') {
         exchange($nginx, '/openai', head_of($json), [$malformed]);
         is_logged($nginx, '-', "'$malformed'");
     }
@@ -191,7 +194,7 @@ subtest 'an encoded response' => sub {
         exchange($nginx, '/openai', head_of($json, "Content-Encoding: $encoding"), ['{"usage":{"total_tokens":5}}']);
         is_logged($nginx, '-', "$encoding is not read");
     }
-    my $warning = qr/\[warn\] .*"tollgate_response_usage" does not read a response with "Content-Encoding"/;
+    my $warning = qr/\[warn\] .*"tollgate_response_json" does not read a response with "Content-Encoding"/;
     like($nginx->error_log, $warning, '... with a warning');
     exchange($nginx, '/openai', head_of($json, 'Content-Encoding: identity'), ['{"usage":{"total_tokens":5}}']);
     is_logged($nginx, 5, 'identity is none');
@@ -317,11 +320,11 @@ subtest 'a cost that is settled' => sub {
         plans    => 'plan free 100000r/h;',
         table    => 'lease=off',
         location => '',
-        http     => 'log_format usage "$tollgate_response_usage $tollgate_cost";',
+        http     => "$usage log_format usage '\$usage \$tollgate_cost';",
         server   => "access_log %DIR%/usage.log usage;
-                     tollgate_cost 4000 settle=\$tollgate_response_usage;
+                     tollgate_cost 4000 settle=\$total;
                      location /openai { tollgate api; $openai proxy_buffering off; $proxy }
-                     location /anthropic { tollgate api; $anthropic $proxy }
+                     location /anthropic { tollgate api; tollgate_cost 4000 settle=\$used; $anthropic $proxy }
                      location /errors { tollgate api; tollgate_json_errors on; $openai $proxy }",
     );
     $gateway->import_key('k', id => 'k1', plan => 'free');

@@ -3,34 +3,35 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "module/body/json_pointer.hpp"
+#include "module/body/scalar.hpp"
 
 namespace tollgate::body {
 
-/// Finds the numbers of a JSON text that JSON pointers point to.
-class NumberSearch {
+/// Finds the values of a JSON text that JSON pointers point to.
+class ValueSearch {
   public:
-    /// The value at a pointer, from 0 to 2^63-1; empty if there is none, or another value. Of
+    /// At most kMostPointers, which must outlive this object. Throws std::bad_alloc.
+    explicit ValueSearch(std::span<const JsonPointer> pointers)
+        : pointers_(pointers), values_(pointers.size()) {}
+
+    /// The values so far, in the order of the pointers. An object, an array and null are none. Of
     /// members with one name, the last one counts.
-    using Value = std::optional<std::int64_t>;
-
-    /// At most kMostPointers, which must outlive this object.
-    explicit NumberSearch(std::span<const JsonPointer> pointers) : pointers_(pointers) {}
-
-    /// The values so far, in the order of the pointers.
-    std::span<const Value> values() const { return {values_.data(), pointers_.size()}; }
+    std::span<const Scalar> values() const { return values_; }
     /// Begins another text.
     void restart();
 
     // The parts of the text, in their order.
     void on_name(std::string_view name) noexcept;
+    /// Decoded. The end of a string that is longer than Scalar::kLongest may be missing.
+    void on_string(std::string_view text) noexcept;
     void on_number(std::string_view number) noexcept;
-    /// A string, true, false or null.
-    void on_other() noexcept;
+    void on_truth(bool value) noexcept;
+    void on_null() noexcept;
     void on_object() noexcept;
     void on_array() noexcept;
     /// The end of an object or an array.
@@ -43,11 +44,12 @@ class NumberSearch {
     template <typename Matches>
     void match(Matches matches);
     void begin_value();
-    void set(Value value);
+    template <typename Make>
+    void set(Make make);
     void begin_container(std::uint64_t first_index);
 
     std::span<const JsonPointer> pointers_;
-    std::array<Value, kMostPointers> values_{};
+    std::vector<Scalar> values_;
     /// For each pointer, how many of its first tokens lead to the present value. It may be more
     /// than the present depth if it was right at a value before.
     std::array<std::uint8_t, kMostPointers> matched_{};

@@ -1,56 +1,50 @@
-#include "module/body/number_search.hpp"
+#include "module/body/value_search.hpp"
 
-#include <limits>
-
-#include "module/text/whole_number.hpp"
+#include <algorithm>
 
 namespace tollgate::body {
 
-namespace {
-
-/// An unsigned integer, as JSON Schema defines integers: 1.0 is one.
-NumberSearch::Value parse_unsigned(std::string_view number) {
-    const auto point = number.find('.');
-    if (point != std::string_view::npos &&
-        number.find_first_not_of('0', point + 1) != std::string_view::npos) {
-        return std::nullopt;
-    }
-    return parse_whole_number(number.substr(0, point), 0, std::numeric_limits<std::int64_t>::max());
-}
-
-}  // namespace
-
-void NumberSearch::restart() {
-    values_ = {};
+void ValueSearch::restart() {
+    std::ranges::fill(values_, Scalar());
     matched_ = {};
     depth_ = 0;
 }
 
-void NumberSearch::on_name(std::string_view name) noexcept {
+void ValueSearch::on_name(std::string_view name) noexcept {
     match([&](const ReferenceToken& token) { return token.name == name; });
 }
 
-void NumberSearch::on_number(std::string_view number) noexcept {
+void ValueSearch::on_string(std::string_view text) noexcept {
     begin_value();
-    set(parse_unsigned(number));
+    set([&] { return Scalar::of_string(text); });
 }
 
-void NumberSearch::on_other() noexcept {
+void ValueSearch::on_number(std::string_view number) noexcept {
     begin_value();
-    set(std::nullopt);
+    set([&] { return Scalar::of_number(number); });
 }
 
-void NumberSearch::on_object() noexcept {
+void ValueSearch::on_truth(bool value) noexcept {
+    begin_value();
+    set([&] { return Scalar::of_truth(value); });
+}
+
+void ValueSearch::on_null() noexcept {
+    begin_value();
+    set([] { return Scalar(); });
+}
+
+void ValueSearch::on_object() noexcept {
     begin_container(kObject);
 }
 
-void NumberSearch::on_array() noexcept {
+void ValueSearch::on_array() noexcept {
     begin_container(0);
 }
 
 /// Compares the last step to the present value with the pointers that lead to its container.
 template <typename Matches>
-void NumberSearch::match(Matches matches) {
+void ValueSearch::match(Matches matches) {
     if (depth_ > kMostTokens) {
         return;
     }
@@ -65,7 +59,7 @@ void NumberSearch::match(Matches matches) {
 }
 
 /// In an array, the step to a value is its index. In an object, it was the name.
-void NumberSearch::begin_value() {
+void ValueSearch::begin_value() {
     if (depth_ == 0 || depth_ > kMostTokens || next_index_[depth_ - 1] == kObject) {
         return;
     }
@@ -73,18 +67,20 @@ void NumberSearch::begin_value() {
     match([&](const ReferenceToken& token) { return token.index == index; });
 }
 
-/// The value replaces what an earlier member with the same name had, also inside of it.
-void NumberSearch::set(Value value) {
+/// The value replaces what an earlier member with the same name had, also inside of it. `make` is
+/// called only for what a pointer points to.
+template <typename Make>
+void ValueSearch::set(Make make) {
     for (std::size_t i = 0; i < pointers_.size(); ++i) {
         if (matched_[i] == depth_) {
-            values_[i] = pointers_[i].tokens.size() == depth_ ? value : std::nullopt;
+            values_[i] = pointers_[i].tokens.size() == depth_ ? make() : Scalar();
         }
     }
 }
 
-void NumberSearch::begin_container(std::uint64_t first_index) {
+void ValueSearch::begin_container(std::uint64_t first_index) {
     begin_value();
-    set(std::nullopt);
+    set([] { return Scalar(); });
     if (depth_ < kMostTokens) {
         next_index_[depth_] = first_index;
     }

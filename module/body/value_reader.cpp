@@ -1,7 +1,6 @@
-#include "module/body/response_usage.hpp"
+#include "module/body/value_reader.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "module/text/ascii.hpp"
 
@@ -11,12 +10,6 @@ namespace {
 
 /// UTF-8's byte order mark, which may precede both formats.
 constexpr std::string_view kMark = "\xef\xbb\xbf";
-
-/// Adds the second value; empty if the sum is too large.
-NumberSearch::Value sum_of(std::int64_t sum, std::int64_t value) {
-    return value > std::numeric_limits<std::int64_t>::max() - sum ? std::nullopt
-                                                                  : std::optional(sum + value);
-}
 
 bool ends_with_ignoring_case(std::string_view text, std::string_view end) {
     return text.size() > end.size() &&
@@ -34,7 +27,7 @@ std::optional<Format> format_of(std::string_view media_type) {
                                                            : std::nullopt;
 }
 
-void ResponseUsage::read(std::string_view piece) noexcept {
+void ValueReader::read(std::string_view piece) noexcept {
     while (mark_length_ < kMark.size() && !piece.empty()) {
         if (piece.front() != kMark[mark_length_]) {
             // What looked like a mark was none.
@@ -48,7 +41,7 @@ void ResponseUsage::read(std::string_view piece) noexcept {
     read_after_mark(piece);
 }
 
-void ResponseUsage::read_after_mark(std::string_view piece) {
+void ValueReader::read_after_mark(std::string_view piece) {
     if (format_ == Format::kJson) {
         parser_.parse(piece);
     } else {
@@ -56,32 +49,24 @@ void ResponseUsage::read_after_mark(std::string_view piece) {
     }
 }
 
-void ResponseUsage::on_event_end() noexcept {
-    if (parser_.is_complete()) {
-        std::ranges::transform(
-            numbers_.values(), of_events_, of_events_.begin(),
-            [](NumberSearch::Value now, NumberSearch::Value before) { return now ? now : before; });
+void ValueReader::on_event_end() noexcept {
+    const auto values = values_.values();
+    for (std::size_t i = 0; i < values.size() && parser_.is_complete(); ++i) {
+        of_events_[i] = values[i].text().empty() ? of_events_[i] : values[i];
     }
-    numbers_.restart();
+    values_.restart();
     parser_.restart();
 }
 
-std::optional<std::int64_t> ResponseUsage::sum() const {
-    NumberSearch::Value sum;
-    if (has_given_up_) {
-        return sum;
-    }
-    const auto last = numbers_.values();
-    for (std::size_t i = 0; i < last.size(); ++i) {
-        const auto value = parser_.is_complete() && last[i] ? last[i] : of_events_[i];
-        if (value) {
-            sum = sum_of(sum.value_or(0), *value);
-            if (!sum) {
-                return std::nullopt;
-            }
+std::string_view ValueReader::first_of(std::size_t first, std::size_t count) const {
+    const auto values = values_.values();
+    for (std::size_t i = first; i < first + count && !has_given_up_; ++i) {
+        const bool is_last = parser_.is_complete() && !values[i].text().empty();
+        if (is_last || (!of_events_.empty() && !of_events_[i].text().empty())) {
+            return is_last ? values[i].text() : of_events_[i].text();
         }
     }
-    return sum;
+    return {};
 }
 
 }  // namespace tollgate::body
