@@ -315,6 +315,50 @@ subtest 'memory' => sub {
 };
 $nginx->stop;
 
+subtest 'values, prices, and a value that is required' => sub {
+    my $gateway = Gateway->start(
+        plans    => 'plan free 1000000r/h;',
+        table    => 'lease=off',
+        location => '',
+        http     => 'map $answered $price { default 2.5; model-s 0.15; }
+                     tollgate_sum $used $prompt*$price $answer*10; log_format usage "$answered|$stop|$prompt|$tollgate_cost";',
+        server   => "access_log %DIR%/usage.log usage;
+                     tollgate_cost 4000 settle=\$used;
+                     tollgate_response_json \$answered /model /message/model;
+                     tollgate_response_json \$stop /done;
+                     tollgate_response_json \$prompt /usage/prompt_tokens /usage/input_tokens required;
+                     tollgate_response_json \$answer /usage/completion_tokens;
+                     location /priced { tollgate api; $proxy }
+                     location /inner { tollgate api; tollgate_response_json \$stop /stop; $proxy }",
+    );
+    $gateway->import_key('k', id => 'k1', plan => 'free');
+    wait_for_room($gateway->redis, 3600, 72);
+    ($logged, my $sum) = (0, 0);
+    for my $case (
+        ['/priced', $json, '{"model":"model-s","done":true,"usage":{"prompt_tokens":1001,"completion_tokens":2}}', 'model-s|true|1001|171', 171],
+        ['/priced', $json, '{"model":"other","usage":{"input_tokens":3,"completion_tokens":0}}', 'other|-|3|8', 8],
+        ['/priced', $json, '{"model":"other","usage":{"input_tokens":3}}', 'other|-|3|4000', 4000],
+        ['/priced', $json, '{"model":"other"}', 'other|-|-|4000', 4000],
+        ['/priced', $events, qq(data: {"message":{"model":"m"}}\n\ndata: {"usage":{"prompt_tokens":4,"completion_tokens":1}}\n\ndata: {"done":false}\n\n), 'm|false|4|20', 20],
+        ['/inner', $json, '{"model":"x","stop":"end","done":true,"usage":{"prompt_tokens":1,"completion_tokens":1}}', '-|end|-|4000', 4000],
+    ) {
+        my ($path, $type, $body, $line, $units) = @$case;
+        is(exchange($gateway, $path, head_of($type), [$body], headers => { Authorization => 'Bearer k' })->body, $body, $body);
+        is(log_line($gateway->nginx), $line, '... its values and cost');
+        becomes(sub { $gateway->count('k1', 'api', 3600) }, $sum += $units, '... is counted');
+    }
+    is($gateway->status->{redis}[0]{usage_missing}, 1, 'a response without a value that is required is counted');
+    exchange($gateway, '/priced', head_of('text/html'), ['<p>'], headers => { Authorization => 'Bearer k' });
+    log_line($gateway->nginx);
+    is($gateway->status->{redis}[0]{usage_missing}, 2, '... also if it is no JSON');
+    exchange($gateway, '/priced', "HTTP/1.1 500 Oops\r\nContent-Type: $json\r\nContent-Length: 2\r\n\r\n", ['{}'], headers => { Authorization => 'Bearer k' });
+    log_line($gateway->nginx);
+    is($gateway->status->{redis}[0]{usage_missing}, 2, '... but no error');
+    my @warnings = $gateway->nginx->error_log =~ /\[warn\] .*a response has no value for "\$prompt", which "tollgate_response_json" requires/g;
+    is(@warnings, 1, '... and logged once a minute');
+    $gateway->nginx->stop;
+};
+
 subtest 'a cost that is settled' => sub {
     my $gateway = Gateway->start(
         plans    => 'plan free 100000r/h;',

@@ -13,7 +13,7 @@ enum class Verdict {
     kLimited,          ///< a window is exhausted
     kBanned,           ///< the key is banned
     kUnauthenticated,  ///< no key, or an invalid one
-    kForbidden,        ///< the key's plan is not in a table, or the key lacks a scope
+    kForbidden,        ///< the key may not do this, or the body lacks a value that is required
     kBypassed,         ///< `tollgate_bypass`
     kDegraded,         ///< granted while Redis is unreachable
     kUnavailable,      ///< refused because Redis is unreachable
