@@ -212,7 +212,7 @@ sub lanes {
     my %strike = (id => 'strike1', token => $self->{token}{strike1}, locations => ['w'], stays => 3);
     push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, gap => 0.8, costs => [4000] };
     my %lead = (id => 'lead1', token => $self->{token}{lead1}, locations => ['l'], stays => 8);
-    push @lanes, { %lead, gap => 0.04 }, { %lead, gap => 0.04 }, { %lead, gap => 0.7, burst => 10, costs => [12_000], beside => 1 };
+    push @lanes, { %lead, gap => 0.04 }, { %lead, gap => 0.04 }, { %lead, gap => 3, burst => 10, costs => [12_000], beside => 1 };
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
 }
 
