@@ -84,4 +84,13 @@ for my $folder (sort keys %includes) {
     }
 }
 is_deeply([sort @found], \@mutual, 'no other rooms include each other');
+
+# A known key has its quota: no other wing of the engine knows one of the others.
+my %may_include = (identity => { quota => 1 });
+my @wings = qw(identity quota in_flight anonymous);
+my @arrows;
+for my $wing (@wings) {
+    push @arrows, map { "$wing includes $_" } grep { $includes{'module/engine'}{$wing}{$_} && !$may_include{$wing}{$_} } @wings;
+}
+is_deeply(\@arrows, [], 'the wings of the engine include each other one way only');
 done_testing;

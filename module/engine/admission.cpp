@@ -189,15 +189,17 @@ bool Admission::choose_quotas() {
     // require other scopes.
     if (!contains_scopes(key.scopes, options_.scopes)) {
         forbid(kInsufficientScope);
-    } else if (!(options_.checks_key_only ? tables_.has_plan(key.plan)
-                                          : quota_.choose(outcome_.record, client_))) {
+    } else if (!(options_.checks_key_only ? tables_.has_plan(key.plan) : begin_quotas())) {
         forbid(kPlanNotAllowed);
     } else if (options_.checks_key_only) {
         grant(Verdict::kGranted);
     } else {
         const std::int64_t cost = client_.cost();
         outcome_.cost = cost;
-        quota_.set_demand(cost, options_.refusals_strike, options_.settles);
+        quota_.set_demand({.cost = cost,
+                           .refusals_strike = options_.refusals_strike,
+                           .settles = options_.settles,
+                           .ban = tables_.ban()});
         if (cost > 1 && exceeds_limit(*quota_.quotas(), cost)) {
             refuse_unpayable();
             return false;
@@ -213,11 +215,26 @@ bool Admission::choose_quotas() {
     return false;
 }
 
+/// Begins the decision by the quotas. False if there are none because the plan of the key is not in
+/// every table, or its limits are invalid.
+bool Admission::begin_quotas() {
+    const QuotaChoice choice(tables_, engine().known_values(), engine().slices(), authenticator_,
+                             group_);
+    auto chosen = choice.choose(outcome_.record, client_);
+    if (!chosen.request.quotas) {
+        return false;
+    }
+    quota_.begin(std::move(chosen.request), {.kept = chosen.kept,
+                                             .changed = authenticator_.changed(),
+                                             .may_count_alone = authenticator_.is_trusted()});
+    return true;
+}
+
 /// Decides by the quotas once the request has its places.
 void Admission::use(FlightAnswer answer) {
     switch (answer) {
         case FlightAnswer::kAsk:
-            authenticator_.forget_known();
+            quota_.forget_kept();
             break;
         case FlightAnswer::kEntered:
             engine().statistics()["flights.entered"].add();
@@ -248,6 +265,7 @@ void Admission::use(FlightAnswer answer) {
 void Admission::apply(Decision decision) {
     if (decision.answer == LocalAnswer::kAsk) {
         if (engine().transport().is_reachable(engine().slot_of(quota_.request().slot_text()))) {
+            quota_.forget_kept();
             engine().acquires().submit(*this, quota_.request());
         } else {
             apply_failure_policy();

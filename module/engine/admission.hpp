@@ -9,6 +9,7 @@
 #include "module/engine/identity/authenticator.hpp"
 #include "module/engine/identity/group_finder.hpp"
 #include "module/engine/identity/key_lookups.hpp"
+#include "module/engine/identity/quota_choice.hpp"
 #include "module/engine/in_flight/flight_places.hpp"
 #include "module/engine/outcome.hpp"
 #include "module/engine/quota/acquire_waiter.hpp"
@@ -59,7 +60,7 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
           options_(options),
           authenticator_(tables),
           group_(tables),
-          quota_(tables, authenticator_, group_) {}
+          quota_(tables.engine()) {}
     /// Calls under way continue without a waiter.
     ~Admission() override = default;
 
@@ -121,6 +122,7 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     void go_on(Authenticator::Result result, ExactSteadyTime now);
     bool find_group();
     bool choose_quotas();
+    bool begin_quotas();
     void decide_by_quotas(ExactSteadyTime now);
     void use(FlightAnswer answer);
     void apply(Decision decision);

@@ -46,8 +46,8 @@ Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTim
     KnownKeys& keys = engine().known_keys();
     const TokenHash hash = keys.hash(token);
     KnownKey* known = keys.find(hash, tables_, std::chrono::floor<SteadyTime>(now));
-    if (known != nullptr && !known->slice.is_taken()) {
-        engine().zone().prefetch_quota(known->id, known->place);
+    if (known != nullptr && !known->quota.slice.is_taken()) {
+        engine().zone().prefetch_quota(known->quota.id_hash, known->quota.place);
     }
     if (known != nullptr && is_valid_at(*known->record, engine().clock().wall())) {
         if (is_current(*known, now)) {
@@ -59,7 +59,7 @@ Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTim
             return Result::kValid;
         }
         if (!engine().transport().is_reachable(engine().slot_of(known->key.digest)) &&
-            !is_outdated(known->key, known->id, known->checked)) {
+            !is_outdated(known->key, known->quota.id_hash, known->checked)) {
             recall(*known, now, record);
             if (is_trusted_) {
                 note_use(*known, now);
@@ -134,7 +134,7 @@ Authenticator::Result Authenticator::use(const redis::Lookup& lookup, Record& re
 /// or was lifted, for example.
 bool Authenticator::has_changed(const KnownKey& known) {
     const Zone& zone = engine().zone();
-    changed_ = zone.last_change(known.key.redis, known.key.digest, known.id);
+    changed_ = zone.last_change(known.key.redis, known.key.digest, known.quota.id_hash);
     return known.checked <= changed_ ||
            (known.group &&
             known.checked <= zone.last_change(known.group_key.redis, known.group_key.digest));
@@ -157,7 +157,7 @@ bool Authenticator::is_outdated(const KeyCache::Key& key, const IdHash& id,
 void Authenticator::recall(const KnownKey& known, ExactSteadyTime now, Record& record) {
     record = known.record;
     key_ = known.key;
-    id_ = known.id;
+    id_ = known.quota.id_hash;
     checked_ = known.checked;
     statistics_ = known.statistics;
     is_trusted_ = now - known.checked < engine().settings().stale_keys;
@@ -251,21 +251,19 @@ void Authenticator::remember(const TokenHash& token, const Record& record) {
         return;
     }
     KnownKey& known = engine().known_keys().place_for(token, tables_);
-    engine().slices().end(known);
+    engine().slices().end(known.quota);
     const SteadyTime now = engine().steady_time();
     known = {.token = token,
              .tables = &tables_,
              .key = key_,
              .record = record,
-             .id = id_,
-             .quotas = quotas,
              .statistics = tables_.statistics_of(record.get()),
              .checked = checked_,
              .touched = now,
              .used = now,
              .use_noted_until = engine().uses().end_of_minute(),
-             .slice = {},
-             .refusal = {}};
+             .quota = {
+                 .record = record.get(), .quotas = quotas, .api_key = key_.hash(), .id_hash = id_}};
 }
 
 /// The key of the request is valid: notes that it is used, at most once a minute.

@@ -58,8 +58,6 @@ class Authenticator {
     /// If known() has the key: when a change of it or of its id was last noticed; 0: never.
     SteadyTime changed() const { return changed_; }
     void forget_known() noexcept { known_ = nullptr; }
-    /// The request is decided with this entry of the same key, which is that of its values.
-    void set_known(KnownKey& of_values) noexcept { known_ = &of_values; }
 
     /// The request uses the key with this record. Notes that once.
     void note_use(const KeyRecord& record) noexcept;

@@ -49,7 +49,7 @@ bool GroupFinder::find(const KeyRecord& key) {
 void GroupFinder::use(const KnownKey& known) {
     group_ = known.record->group;
     key_ = known.group_key;
-    id_ = known.group_id;
+    id_ = known.quota.group_hash;
     record_ = known.group;
     checked_ = known.checked;
 }
