@@ -20,6 +20,9 @@
 
 namespace tollgate::engine {
 
+class AnonymousBudgets;
+class Engine;
+
 /// Decides one request: authenticates its key, then decides by its quotas. Waits for Redis where
 /// the node knows too little. Produces an Outcome, once.
 class Admission : private AcquireWaiter, private LookupWaiter, private FlightWaiter {
@@ -53,14 +56,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
         Error missing_key = kMissingApiKey;
     };
 
-    /// The table set and the client must outlive it.
-    Admission(TableSet& tables, Client& client, const Options& options)
-        : tables_(tables),
-          client_(client),
-          options_(options),
-          authenticator_(tables),
-          group_(tables),
-          quota_(tables.engine()) {}
+    /// The engine, the table set and the client must outlive it. The engine is that of the Redis in
+    /// which the tables count.
+    Admission(Engine& engine, TableSet& tables, Client& client, const Options& options);
     /// Calls under way continue without a waiter.
     ~Admission() override = default;
 
@@ -107,8 +105,6 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     std::optional<Error> refusal_in(const TableSet& tables, std::string_view scopes) const;
 
   private:
-    Engine& engine() const { return tables_.engine(); }
-
     /// Refuses the request with 503.
     void refuse_unavailable() noexcept;
     /// Runs a step. If it throws, the request waits for nothing any more and gets 503.
@@ -145,13 +141,17 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     void finish(Verdict verdict, int status, const Error& error) noexcept;
     void grant(Verdict verdict) noexcept { finish(verdict, 0, {}); }
 
+    EngineContext& context_;
+    IdentityParts& identity_;
+    Flights& flights_;
+    AnonymousBudgets& anonymous_;
     TableSet& tables_;
     Client& client_;
     Options options_;
     Authenticator authenticator_;
     GroupFinder group_;
     bool awaits_group_ = false;      ///< the look-up under way is that of the group
-    bool looks_up_unknown_ = false;  ///< TableSet::admits_lookup has admitted the one under way
+    bool looks_up_unknown_ = false;  ///< AnonymousBudgets has admitted the one under way
     QuotaDecision quota_;
     std::unique_ptr<FlightPlaces> places_;  ///< nullptr: no table limits the requests in flight
     Outcome outcome_;

@@ -14,6 +14,8 @@
 
 namespace tollgate::engine {
 
+struct IdentityParts;
+
 /// Finds the record of one request's key: in the worker's memory, or else in the zone. If it is in
 /// neither, or may have changed, Redis has to be asked. The record of a subject is made by the
 /// node.
@@ -28,7 +30,8 @@ class Authenticator {
     /// nullptr.
     using Record = std::shared_ptr<const KeyRecord>;
 
-    explicit Authenticator(TableSet& tables) : tables_(tables) {}
+    /// The arguments must outlive it.
+    Authenticator(IdentityParts& parts, TableSet& tables) : parts_(parts), tables_(tables) {}
 
     /// Looks for the record of this token. Throws std::bad_alloc.
     Result find(std::string_view token, ExactSteadyTime now, Record& record);
@@ -63,7 +66,6 @@ class Authenticator {
     void note_use(const KeyRecord& record) noexcept;
 
   private:
-    Engine& engine() const { return tables_.engine(); }
     KeyUses::Kind use_kind() const {
         return is_subject_ ? KeyUses::Kind::kSubject : KeyUses::Kind::kKey;
     }
@@ -78,6 +80,7 @@ class Authenticator {
     Result find_in_zone(Record& record);
     void remember(const TokenHash& token, const Record& record);
 
+    IdentityParts& parts_;
     TableSet& tables_;
     KeyCache::Key key_{};
     IdHash id_{};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "module/engine/identity/identity_parts.hpp"
 #include "module/text/name_hash.hpp"
 
 namespace tollgate::engine {
@@ -93,7 +94,7 @@ void QuotaChoice::choose_with_group(const KeyRecord& record, AcquireRequest& req
     }
     request.quotas = tables_.quotas_of(record, group_.record().get());
     if (known != nullptr && request.quotas) {
-        slices_.end(known->quota);
+        parts_.slices.end(known->quota);
         known->quota.quotas = request.quotas;
         known->quota.refusal = {};
         known->quota.group_hash = request.group_hash;
@@ -113,7 +114,7 @@ void QuotaChoice::choose_by_values(const std::shared_ptr<const KeyRecord>& recor
     AcquireRequest& request = chosen.request;
     const KnownKey* const key = key_.known();
     if (key != nullptr) {
-        KnownKey* const known = known_values_.find(*key, values.text());
+        KnownKey* const known = parts_.known_values.find(*key, values.text());
         if (known != nullptr && known->record == record && known->group == key->group) {
             chosen.kept = &known->quota;
             request.quotas = known->quota.quotas;
@@ -130,9 +131,9 @@ void QuotaChoice::choose_by_values(const std::shared_ptr<const KeyRecord>& recor
     request.quotas = std::make_shared<const Quotas>(
         with_values(*request.quotas, values.in(tables_.tables(), positions)));
     if (key != nullptr) {
-        const TokenHash token = known_values_.token_of(*key, values.text());
-        KnownKey& known = known_values_.place_for(token, tables_);
-        slices_.end(known.quota);
+        const TokenHash token = parts_.known_values.token_of(*key, values.text());
+        KnownKey& known = parts_.known_values.place_for(token, tables_);
+        parts_.slices.end(known.quota);
         known = {.token = token,
                  .tables = &tables_,
                  .key = key->key,

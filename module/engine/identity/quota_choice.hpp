@@ -6,9 +6,7 @@
 
 #include "module/engine/identity/authenticator.hpp"
 #include "module/engine/identity/group_finder.hpp"
-#include "module/engine/identity/known_values.hpp"
 #include "module/engine/quota/acquire_waiter.hpp"
-#include "module/engine/quota/slices.hpp"
 #include "module/engine/table_set.hpp"
 
 namespace tollgate::engine {
@@ -38,9 +36,9 @@ class QuotaChoice {
     };
 
     /// All must outlive it. The key and the group are those of the request.
-    QuotaChoice(TableSet& tables, KnownValues& known_values, Slices& slices,
-                const Authenticator& key, const GroupFinder& group)
-        : tables_(tables), known_values_(known_values), slices_(slices), key_(key), group_(group) {}
+    QuotaChoice(IdentityParts& parts, TableSet& tables, const Authenticator& key,
+                const GroupFinder& group)
+        : parts_(parts), tables_(tables), key_(key), group_(group) {}
 
     /// Chooses the quotas of the key with this record, which must outlive what is returned. Throws
     /// std::bad_alloc.
@@ -52,9 +50,8 @@ class QuotaChoice {
     void choose_by_values(const std::shared_ptr<const KeyRecord>& record, ValueSource& source,
                           Chosen& chosen) const;
 
+    IdentityParts& parts_;
     TableSet& tables_;
-    KnownValues& known_values_;
-    Slices& slices_;
     const Authenticator& key_;
     const GroupFinder& group_;
 };

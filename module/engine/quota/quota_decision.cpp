@@ -5,7 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "module/engine/engine.hpp"
+#include "module/engine/node_heartbeat.hpp"
+#include "module/engine/quota/quota_parts.hpp"
 #include "module/quota/cost_settlement.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/local_decision.hpp"
@@ -18,6 +19,11 @@ namespace tollgate::engine {
 void QuotaDecision::begin(AcquireRequest request, const Key& key) {
     request_ = std::move(request);
     key_ = key;
+}
+
+void QuotaDecision::ask(AcquireWaiter& waiter) {
+    forget_kept();
+    parts_.acquires.submit(waiter, request_);
 }
 
 void QuotaDecision::set_demand(const Asked& asked) {
@@ -60,9 +66,9 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
 
 /// The time of the last change of the key, of its id, or of its group, whichever is latest.
 SteadyTime QuotaDecision::last_change() const {
-    const Zone& zone = engine_.zone();
+    const Zone& zone = parts_.context.zone();
     if (key_.kept == nullptr) {
-        return request_.last_change(zone, engine_.settings().name_hash);
+        return request_.last_change(zone, parts_.context.settings().name_hash);
     }
     return request_.group_key == 0
                ? key_.changed
@@ -70,8 +76,8 @@ SteadyTime QuotaDecision::last_change() const {
 }
 
 Decision QuotaDecision::decide_in_zone(WorkerQuota* kept, const ClockBounds& now) {
-    const LockedStripe stripe(engine_.zone(), request_.id_hash);
-    LoadedStates states(stripe, engine_, request_);
+    const LockedStripe stripe(parts_.context.zone(), request_.id_hash);
+    LoadedStates states(stripe, parts_.context, request_);
     note_place(states.place());
     const bool is_changed = kept != nullptr && return_slice(*kept, states, now.steady);
     Decision decision = decide(states, kept, is_changed, now);
@@ -101,17 +107,17 @@ bool QuotaDecision::needs_only_redis() {
     const WorkerQuota* const kept = key_.kept;
     if ((kept != nullptr && (!kept->is_plain || kept->refusal.has_repeated())) ||
         request_.quotas->size() != 1 || request_.demand.ban ||
-        !engine_.transport().is_reachable(engine_.slot_of(request_.slot_text()))) {
+        !parts_.context.transport().is_reachable(parts_.context.slot_of(request_.slot_text()))) {
         return false;
     }
     const TableQuota& quota = request_.quotas->front();
-    const QuotaCache::Key key = request_.place_of(quota, engine_.settings().name_hash);
+    const QuotaCache::Key key = request_.place_of(quota, parts_.context.settings().name_hash);
     if (!key.is_small) {
         return false;
     }
     TablePosition place = request_.place;
     {
-        const LockedStripe stripe(engine_.zone(), request_.id_hash);
+        const LockedStripe stripe(parts_.context.zone(), request_.id_hash);
         request_.is_plain = stripe.quotas().is_plain(key, quota, request_.demand.cost, place);
     }
     note_place(place);
@@ -119,16 +125,16 @@ bool QuotaDecision::needs_only_redis() {
 }
 
 Decision QuotaDecision::decide_again() {
-    const ClockBounds now = clock_bounds(engine_.clock().steady());
-    const LockedStripe stripe(engine_.zone(), request_.id_hash);
-    LoadedStates states(stripe, engine_, request_);
+    const ClockBounds now = clock_bounds(parts_.context.clock().steady());
+    const LockedStripe stripe(parts_.context.zone(), request_.id_hash);
+    LoadedStates states(stripe, parts_.context, request_);
     return decide(states, nullptr, false, now);
 }
 
 Decision QuotaDecision::look() const {
-    const ClockBounds time = clock_bounds(engine_.clock().steady());
-    const LockedStripe stripe(engine_.zone(), request_.id_hash);
-    const LoadedStates states(stripe, engine_, request_);
+    const ClockBounds time = clock_bounds(parts_.context.clock().steady());
+    const LockedStripe stripe(parts_.context.zone(), request_.id_hash);
+    const LoadedStates states(stripe, parts_.context, request_);
     const ClockBounds now = no_earlier_than_replies(time, states);
     Decision shown;
     shown.windows = windows_of(states, *request_.quotas, now, request_.demand.cost, false);
@@ -137,9 +143,9 @@ Decision QuotaDecision::look() const {
 }
 
 Decision QuotaDecision::decide_alone() {
-    const ClockBounds now = clock_bounds(engine_.clock().steady());
-    const LockedStripe stripe(engine_.zone(), request_.id_hash);
-    LoadedStates states(stripe, engine_, request_);
+    const ClockBounds now = clock_bounds(parts_.context.clock().steady());
+    const LockedStripe stripe(parts_.context.zone(), request_.id_hash);
+    LoadedStates states(stripe, parts_.context, request_);
     note_place(states.place());
     return count_alone(states, now);
 }
@@ -147,11 +153,11 @@ Decision QuotaDecision::decide_alone() {
 /// The bounds of the clock that counts the id's quotas. Not to be called with a lock of the zone:
 /// the clock of a master that is new to this worker is found under another one.
 ClockBounds QuotaDecision::clock_bounds(ExactSteadyTime time) const {
-    return engine_.clock_bounds(engine_.slot_of(request_.slot_text()), time);
+    return parts_.context.clock_bounds(parts_.context.slot_of(request_.slot_text()), time);
 }
 
 Decision QuotaDecision::take_from_slice(const WorkerQuota& kept, ExactSteadyTime now) const {
-    RedisStatistics& statistics = engine_.statistics();
+    RedisStatistics& statistics = parts_.context.statistics();
     statistics["quota_decisions.lease"].add();
     statistics["lease_units.spent"].add(static_cast<std::uint64_t>(request_.demand.cost) *
                                         request_.quotas->size());
@@ -166,7 +172,7 @@ Decision QuotaDecision::take_from_slice(const WorkerQuota& kept, ExactSteadyTime
 }
 
 Decision QuotaDecision::repeat(RecentRefusal& refusal, ExactSteadyTime now) const {
-    engine_.statistics()["quota_decisions.refusal"].add();
+    parts_.context.statistics()["quota_decisions.refusal"].add();
     refusal.repeat();
     return {.answer = refusal.answer(),
             .windows = {refusal.windows().begin(), refusal.windows().end()},
@@ -204,7 +210,7 @@ Decision QuotaDecision::decide(LoadedStates& states, WorkerQuota* kept, bool is_
         ClockBounds shown = now;
         shown.exact = decision.now;
         if (answer == LocalAnswer::kGranted) {
-            engine_.slices().take(*kept, states, decision.windows, shown);
+            parts_.slices.take(*kept, states, decision.windows, shown);
         } else {
             kept->refusal.set(answer, request_.demand, states, decision.windows, shown);
         }
@@ -215,7 +221,7 @@ Decision QuotaDecision::decide(LoadedStates& states, WorkerQuota* kept, bool is_
     } else {
         states.save(now.steady);
     }
-    RedisStatistics& statistics = engine_.statistics();
+    RedisStatistics& statistics = parts_.context.statistics();
     (answer == LocalAnswer::kGranted ? statistics["quota_decisions.lease"]
                                      : statistics["quota_decisions.refusal"])
         .add();
@@ -225,22 +231,22 @@ Decision QuotaDecision::decide(LoadedStates& states, WorkerQuota* kept, bool is_
 /// A request that comes later does not wait for Redis. A worker that is exiting waits for its last
 /// calls, but not for a renewal.
 void QuotaDecision::renew_lease() const noexcept {
-    if (!engine_.worker().is_exiting() &&
-        engine_.transport().is_reachable(engine_.slot_of(request_.slot_text()))) {
-        engine_.acquires().renew_lease(request_);
+    if (!parts_.context.worker().is_exiting() &&
+        parts_.context.transport().is_reachable(parts_.context.slot_of(request_.slot_text()))) {
+        parts_.acquires.renew_lease(request_);
     }
 }
 
 /// Whether the node decides this request alone if Redis has to.
 bool QuotaDecision::counts_alone() const {
     return key_.may_count_alone &&
-           (engine_.settings().on_failure == FailurePolicy::kLocal || is_only_counted()) &&
-           !engine_.transport().is_reachable(engine_.slot_of(request_.slot_text()));
+           (parts_.context.settings().on_failure == FailurePolicy::kLocal || is_only_counted()) &&
+           !parts_.context.transport().is_reachable(parts_.context.slot_of(request_.slot_text()));
 }
 
 Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now) {
     // Without `on_failure local`, the nodes do not count themselves.
-    states.share_among(is_only_counted() ? 1 : NodeHeartbeat::nodes(engine_));
+    states.share_among(is_only_counted() ? 1 : NodeHeartbeat::nodes(parts_.context));
     note_arrivals(states, *request_.quotas, request_.demand, 1, now.steady);
     const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
     Decision decision = describe(answer, states, now);
@@ -250,7 +256,7 @@ Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now
     } else if (!states.save_all_or_none(now.steady)) {
         return {};
     }
-    engine_.statistics()["quota_decisions.alone"].add();
+    parts_.context.statistics()["quota_decisions.alone"].add();
     return decision;
 }
 
@@ -276,18 +282,18 @@ void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
                            std::span<const WindowCount> counting, std::int64_t units) const {
     AcquireRequest request = request_;
     request.quotas = std::move(quotas);
-    const ClockBounds now = clock_bounds(engine_.clock().steady());
-    const std::uint32_t redis = engine_.settings().name_hash;
+    const ClockBounds now = clock_bounds(parts_.context.clock().steady());
+    const std::uint32_t redis = parts_.context.settings().name_hash;
     {
-        const LockedStripe stripe(engine_.zone(), request.id_hash);
-        LoadedStates states(stripe, engine_, request);
-        const SteadyTime recalled = engine_.zone().last_recall(
+        const LockedStripe stripe(parts_.context.zone(), request.id_hash);
+        LoadedStates states(stripe, parts_.context, request);
+        const SteadyTime recalled = parts_.context.zone().last_recall(
             redis, request.id_hash, request.id_of_group(), *request.quotas);
         settle_cost(states, *request.quotas, counting, units,
                     is_recalled(*request.quotas, recalled, now), now);
         states.save(now.steady);
     }
-    engine_.settlement().settle_if_left(request);
+    parts_.settlement.settle_if_left(request);
 }
 
 }  // namespace tollgate::engine

@@ -11,7 +11,7 @@
 
 namespace tollgate::engine {
 
-class Engine;
+struct QuotaParts;
 
 /// Decides one request by the quotas of its key, as far as the node can: in the worker's own
 /// memory, by the counts and leases in the zone, or alone in an outage.
@@ -34,8 +34,8 @@ class QuotaDecision {
         const std::optional<BanPolicy>& ban;  ///< of keys with limits
     };
 
-    /// The engine must outlive it.
-    explicit QuotaDecision(Engine& engine) : engine_(engine) {}
+    /// The parts must outlive it.
+    explicit QuotaDecision(QuotaParts& parts) : parts_(parts) {}
 
     /// Begins with the quotas of this request, whose texts must outlive this object. Without
     /// quotas, nothing may follow.
@@ -44,6 +44,9 @@ class QuotaDecision {
     void set_demand(const Asked& asked);
     /// The request waits. Meanwhile another one may give what the worker keeps to another key.
     void forget_kept() noexcept { key_.kept = nullptr; }
+    /// Lets Redis decide. The waiter, which must not wait already, gets one callback, not before
+    /// this returns. Throws std::bad_alloc; then it does not wait.
+    void ask(AcquireWaiter& waiter);
     /// Redis may have counted a strike for the request: no refusal of it is a further one.
     void end_strikes() { request_.demand.refusals_strike = false; }
 
@@ -87,7 +90,7 @@ class QuotaDecision {
     Decision describe(LocalAnswer answer, const LoadedStates& states,
                       const ClockBounds& time) const;
 
-    Engine& engine_;
+    QuotaParts& parts_;
     AcquireRequest request_;
     Key key_;
     bool is_renewal_due_ = false;  ///< of the lease that has granted the request

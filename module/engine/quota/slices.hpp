@@ -18,8 +18,8 @@ class Slices {
   public:
     /// The arguments must outlive it.
     Slices(EngineContext& context, Settlement& settlement);
-    /// Returns all units.
-    ~Slices() { end_all(); }
+    /// shut_down() must have been called while all quotas still existed.
+    ~Slices() = default;
     Slices(const Slices&) = delete;
     Slices& operator=(const Slices&) = delete;
 

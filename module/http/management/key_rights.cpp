@@ -13,7 +13,7 @@ void KeyRights::check(Done done) {
     done_ = std::move(done);
     is_waiting_ = false;
     admission_.emplace(
-        key_.tables, static_cast<engine::Admission::Client&>(*this),
+        key_.transport.engine(), key_.tables, static_cast<engine::Admission::Client&>(*this),
         engine::Admission::Options{
             .refusals_strike = false, .checks_key_only = true, .scopes = key_.scopes});
     admission_->start(key_.token);
