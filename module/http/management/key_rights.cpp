@@ -3,7 +3,6 @@
 #include <exception>
 #include <utility>
 
-#include "module/engine/engine.hpp"
 #include "module/management/admin/resources.hpp"
 #include "module/management/operation_error.hpp"
 
@@ -23,7 +22,7 @@ void KeyRights::check(Done done) {
     }
     is_waiting_ = true;
     if (timer_ == nullptr) {
-        timer_ = key_.transport.engine().make_timer([this] { admission_->time_out(); });
+        timer_ = key_.transport.context().make_timer([this] { admission_->time_out(); });
     }
     timer_->start(key_.transport.timeout());
 }
