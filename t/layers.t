@@ -56,9 +56,6 @@ is_deeply(\@wrong, [], 'each include is of a lower layer');
 # Rooms that still include each other. The list may only become shorter.
 my @mutual = (
     'module/engine/quota: acquire_batcher, acquire_call',
-    'module/engine/quota: acquire_batcher, settlement',
-    'module/engine/quota: settlement, slices',
-    'module/engine: engine_context, quota',
     'module/http/redis: cluster_client, cluster_server',
     'module/http/request: key_fields, request_context',
     'module/quota: lost_calls, quota_state',

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "module/engine/quota/unstored_units.hpp"
 #include "module/engine/settings.hpp"
 #include "module/key/api_key.hpp"
 #include "module/process/environment.hpp"
@@ -30,8 +29,7 @@ class EngineContext : private Pinned {
           zone_(zone),
           statistics_(statistics),
           transport_(transport),
-          environment_(environment),
-          unstored_(statistics) {}
+          environment_(environment) {}
 
     const RedisSettings& settings() const { return settings_; }
     /// The plan tables of all Redis.
@@ -49,7 +47,6 @@ class EngineContext : private Pinned {
         call.lane = redis::Lane::kManagement;
         transport_.run(slot, std::move(call), std::move(handler));
     }
-    UnstoredUnits& unstored() { return unstored_; }
     const Clock& clock() const { return environment_.clock; }
     Log& log() const { return environment_.log; }
     const WorkerProcess& worker() const { return environment_.worker; }
@@ -108,7 +105,6 @@ class EngineContext : private Pinned {
     RedisStatistics& statistics_;
     redis::Transport& transport_;
     Environment environment_;
-    UnstoredUnits unstored_;
     redis::LogThrottle errors_;
     redis::LogThrottle record_problems_;
 };

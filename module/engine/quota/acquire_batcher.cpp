@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "module/engine/quota/acquire_call.hpp"
-#include "module/engine/quota/settlement.hpp"
 #include "module/quota/lease.hpp"
 
 namespace tollgate::engine {
 
-AcquireBatcher::AcquireBatcher(EngineContext& context, Settlement& settlement)
+AcquireBatcher::AcquireBatcher(EngineContext& context, UnitKeeper& keeper)
     : context_(context),
-      settlement_(settlement),
+      keeper_(keeper),
       node_(context.zone().node_name()),
       end_of_turn_(context.make_timer([this] { flush(); })),
       renewal_tick_(context.make_timer([this] { flush(); })) {
@@ -195,7 +194,7 @@ void AcquireBatcher::finish(Group& group) noexcept {
     } else if (!group.is_queued && !group.is_under_way && !group.is_renewal) {
         end(group);
         if (is_idle()) {
-            settlement_.go_on();
+            settler_->on_idle();
         }
     }
 }

@@ -18,7 +18,7 @@
 
 namespace tollgate::engine {
 
-class Settlement;
+class UnitKeeper;
 
 /// Sends the acquires of a worker's requests to Redis in batches. A group is all requests for one
 /// id that are alike: same quotas, cost and handling of strikes. The groups of one turn of the
@@ -26,8 +26,23 @@ class Settlement;
 /// a group is under way, further requests for it wait; they are decided again when it ends.
 class AcquireBatcher : private Pinned {
   public:
-    /// The arguments must outlive it.
-    AcquireBatcher(EngineContext& context, Settlement& settlement);
+    /// Settles what calls leave.
+    class Settler {
+      public:
+        virtual ~Settler() = default;
+        /// Whether the leases of these quotas are returned at once. Locks the node.
+        virtual bool returns_leases(const Quotas& quotas) const = 0;
+        /// A call for the id of this request has ended, after which the node may hold more. Throws
+        /// std::bad_alloc.
+        virtual void settle_if_left(const AcquireRequest& request) = 0;
+        /// All calls have ended.
+        virtual void on_idle() noexcept = 0;
+    };
+
+    /// The arguments must outlive it. set_settler() must follow before anything else is called.
+    AcquireBatcher(EngineContext& context, UnitKeeper& keeper);
+    /// The settler must live until no function is called any more.
+    void set_settler(Settler& settler) noexcept { settler_ = &settler; }
     /// Waiters get no callback.
     ~AcquireBatcher() = default;
 
@@ -114,7 +129,8 @@ class AcquireBatcher : private Pinned {
 
     EngineContext& context_;
     NodeCall calls_{context_, LogLevel::kError, {}};
-    Settlement& settlement_;
+    UnitKeeper& keeper_;
+    Settler* settler_ = nullptr;
     std::string node_;  ///< Zone::node_name
     Groups groups_;
     std::vector<Groups::node_type> spare_;  ///< of ended groups

@@ -5,7 +5,6 @@
 
 #include "module/engine/node_heartbeat.hpp"
 #include "module/engine/quota/loaded_states.hpp"
-#include "module/engine/quota/settlement.hpp"
 #include "module/quota/acquire_reply.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/plain_acquire.hpp"
@@ -95,7 +94,7 @@ bool AcquireCall::add(Group& group) {
     group.is_queued = false;
     const ClockBounds now = context_.clock_bounds(slot_, context_.clock().steady());
     const bool returns_leases =
-        batcher_.settlement_.returns_leases(quotas) || (request.returns_lease && count == 0);
+        batcher_.settler_->returns_leases(quotas) || (request.returns_lease && count == 0);
     const bool renews_lease =
         std::exchange(group.request.renews_lease, false) && !returns_leases && count == 0;
     const bool is_recalled = tollgate::is_recalled(
@@ -111,7 +110,7 @@ bool AcquireCall::add(Group& group) {
         return false;
     };
     for (;;) {
-        LoadedStates states(stripe, context_, request);
+        LoadedStates states(stripe, context_, batcher_.keeper_, request);
         if (returns_leases) {
             return_leases(states, quotas);
         }
@@ -274,10 +273,10 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     const AcquireRequest& request = item.group->request;
     const Quotas& quotas = *request.quotas;
     const std::int64_t cost = request.demand.cost;
-    const bool returns_leases = batcher_.settlement_.returns_leases(quotas);  // locks the node
+    const bool returns_leases = batcher_.settler_->returns_leases(quotas);  // locks the node
     const ClockBounds bounds = context_.clock_bounds(slot_, context_.clock().steady());
     const LockedStripe stripe(context_.zone(), request.id_hash);
-    LoadedStates states(stripe, context_, request);
+    LoadedStates states(stripe, context_, batcher_.keeper_, request);
     if (item.is_plain) {
         note_plain(states, quotas, *item.acquire, std::chrono::floor<SteadyTime>(sent_));
     }
@@ -319,7 +318,7 @@ void AcquireCall::apply_late(Item& item, const Acquired& acquired, SteadyTime no
     const Quotas& quotas = *request.quotas;
     {
         const LockedStripe stripe(context_.zone(), request.id_hash);
-        LoadedStates states(stripe, context_, request);
+        LoadedStates states(stripe, context_, batcher_.keeper_, request);
         apply_late_reply(states, quotas, *item.acquire, acquired);
         states.save(now);
     }
@@ -328,7 +327,7 @@ void AcquireCall::apply_late(Item& item, const Acquired& acquired, SteadyTime no
     if (units > 0) {
         context_.statistics().note_lease(static_cast<std::uint64_t>(units) * quotas.size());
     }
-    batcher_.settlement_.settle_if_left(request);
+    batcher_.settler_->settle_if_left(request);
 }
 
 /// The call of the item's group has ended.
@@ -427,7 +426,7 @@ void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
     attempt(context_.log(), [&] {
         const AcquireRequest& request = item.group->request;
         const LockedStripe stripe(context_.zone(), request.id_hash);
-        LoadedStates states(stripe, context_, request);
+        LoadedStates states(stripe, context_, batcher_.keeper_, request);
         tollgate::restore(states, *request.quotas, *item.acquire, failure);
         if (failure == AcquireFailure::kUnknown && item.acquire->lease > 0 && !item.is_applied) {
             note_lost_call(states, number_, executed_until());

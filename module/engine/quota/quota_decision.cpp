@@ -77,7 +77,7 @@ SteadyTime QuotaDecision::last_change() const {
 
 Decision QuotaDecision::decide_in_zone(WorkerQuota* kept, const ClockBounds& now) {
     const LockedStripe stripe(parts_.context.zone(), request_.id_hash);
-    LoadedStates states(stripe, parts_.context, request_);
+    LoadedStates states(stripe, parts_.context, parts_.unstored, request_);
     note_place(states.place());
     const bool is_changed = kept != nullptr && return_slice(*kept, states, now.steady);
     Decision decision = decide(states, kept, is_changed, now);
@@ -127,14 +127,14 @@ bool QuotaDecision::needs_only_redis() {
 Decision QuotaDecision::decide_again() {
     const ClockBounds now = clock_bounds(parts_.context.clock().steady());
     const LockedStripe stripe(parts_.context.zone(), request_.id_hash);
-    LoadedStates states(stripe, parts_.context, request_);
+    LoadedStates states(stripe, parts_.context, parts_.unstored, request_);
     return decide(states, nullptr, false, now);
 }
 
 Decision QuotaDecision::look() const {
     const ClockBounds time = clock_bounds(parts_.context.clock().steady());
     const LockedStripe stripe(parts_.context.zone(), request_.id_hash);
-    const LoadedStates states(stripe, parts_.context, request_);
+    const LoadedStates states(stripe, parts_.context, parts_.unstored, request_);
     const ClockBounds now = no_earlier_than_replies(time, states);
     Decision shown;
     shown.windows = windows_of(states, *request_.quotas, now, request_.demand.cost, false);
@@ -145,7 +145,7 @@ Decision QuotaDecision::look() const {
 Decision QuotaDecision::decide_alone() {
     const ClockBounds now = clock_bounds(parts_.context.clock().steady());
     const LockedStripe stripe(parts_.context.zone(), request_.id_hash);
-    LoadedStates states(stripe, parts_.context, request_);
+    LoadedStates states(stripe, parts_.context, parts_.unstored, request_);
     note_place(states.place());
     return count_alone(states, now);
 }
@@ -286,7 +286,7 @@ void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
     const std::uint32_t redis = parts_.context.settings().name_hash;
     {
         const LockedStripe stripe(parts_.context.zone(), request.id_hash);
-        LoadedStates states(stripe, parts_.context, request);
+        LoadedStates states(stripe, parts_.context, parts_.unstored, request);
         const SteadyTime recalled = parts_.context.zone().last_recall(
             redis, request.id_hash, request.id_of_group(), *request.quotas);
         settle_cost(states, *request.quotas, counting, units,

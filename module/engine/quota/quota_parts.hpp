@@ -4,6 +4,7 @@
 #include "module/engine/quota/acquire_batcher.hpp"
 #include "module/engine/quota/settlement.hpp"
 #include "module/engine/quota/slices.hpp"
+#include "module/engine/quota/unstored_units.hpp"
 
 namespace tollgate::engine {
 
@@ -13,9 +14,10 @@ struct QuotaParts : private Pinned {
     explicit QuotaParts(EngineContext& of_all) : context(of_all) {}
 
     EngineContext& context;
-    AcquireBatcher acquires{context, settlement};
-    Settlement settlement{context, acquires, slices};
-    Slices slices{context, settlement};
+    UnstoredUnits unstored{context.statistics()};
+    AcquireBatcher acquires{context, unstored};
+    Slices slices{context, unstored};
+    Settlement settlement{context, unstored, acquires, slices};
 };
 
 }  // namespace tollgate::engine

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "module/engine/quota/loaded_states.hpp"
-#include "module/engine/quota/settlement.hpp"
 #include "module/quota/lease.hpp"
 
 namespace tollgate::engine {
@@ -23,10 +22,8 @@ constexpr std::size_t kMostSlicesVisited = 2048;
 
 }  // namespace
 
-Slices::Slices(EngineContext& context, Settlement& settlement)
-    : context_(context),
-      settlement_(settlement),
-      timer_(context.make_timer([this] { on_timer(); })) {}
+Slices::Slices(EngineContext& context, UnitKeeper& keeper)
+    : context_(context), keeper_(keeper), timer_(context.make_timer([this] { on_timer(); })) {}
 
 void Slices::take(WorkerQuota& quota, LoadedStates& states, std::span<const WindowState> shown,
                   const ClockBounds& now) noexcept {
@@ -101,7 +98,7 @@ void Slices::end_recalled(SteadyTime now) noexcept {
     end_those([&](const WorkerQuota& quota) {
         return zone.last_recall(redis, quota.id_hash, quota.group_hash, *quota.quotas) >= since;
     });
-    settlement_.begin_pass(last);
+    settler_->begin_pass(last);
 }
 
 void Slices::return_slice(WorkerQuota& quota) {
@@ -110,11 +107,11 @@ void Slices::return_slice(WorkerQuota& quota) {
     const SteadyTime now = context_.steady_time();
     {
         const LockedStripe stripe(context_.zone(), quota.id_hash);
-        LoadedStates states(stripe, context_, request);
+        LoadedStates states(stripe, context_, keeper_, request);
         quota.slice.end(states, *quota.quotas, request.demand, now);
         states.save(now);
     }
-    settlement_.settle_if_left(request);
+    settler_->settle_if_left(request);
 }
 
 void Slices::on_timer() noexcept {

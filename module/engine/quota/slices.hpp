@@ -8,16 +8,29 @@
 
 namespace tollgate::engine {
 
-class Settlement;
 class LoadedStates;
+class UnitKeeper;
 
 /// The slices of the quotas that a worker keeps: takes them from the leases in the zone, and
 /// returns what is left when they end, also if no request comes. Looks in the zone for recalls,
 /// which only one worker of the node receives, while there are slices.
 class Slices {
   public:
-    /// The arguments must outlive it.
-    Slices(EngineContext& context, Settlement& settlement);
+    /// Settles what the slices leave.
+    class Settler {
+      public:
+        virtual ~Settler() = default;
+        /// The slice of the quotas of this request was returned to the zone. Throws std::bad_alloc.
+        virtual void settle_if_left(const AcquireRequest& request) = 0;
+        /// A recall was noted in the zone at this time, and the slices that it concerns were
+        /// returned.
+        virtual void begin_pass(SteadyTime recalled) noexcept = 0;
+    };
+
+    /// The arguments must outlive it. set_settler() must follow before anything else is called.
+    Slices(EngineContext& context, UnitKeeper& keeper);
+    /// The settler must live until no function is called any more.
+    void set_settler(Settler& settler) noexcept { settler_ = &settler; }
     /// shut_down() must have been called while all quotas still existed.
     ~Slices() = default;
     Slices(const Slices&) = delete;
@@ -48,7 +61,8 @@ class Slices {
     void return_slice(WorkerQuota& quota);
 
     EngineContext& context_;
-    Settlement& settlement_;
+    UnitKeeper& keeper_;
+    Settler* settler_ = nullptr;
     std::vector<WorkerQuota*> active_;  ///< quotas that may have a slice: those that are watched
     std::size_t next_ = 0;  ///< this pass is still to visit so many, from the beginning; 0: none
     SteadyTime expired_looked_{};  ///< when the last such pass began
