@@ -45,7 +45,7 @@ void Admission::start(std::optional<std::string_view> token) noexcept {
             return;
         }
         const ExactSteadyTime now = context_.clock().steady();
-        go_on(authenticator_.find(*token, now, outcome_.record), now);
+        continue_with(authenticator_.find(*token, now), now);
     });
 }
 
@@ -56,8 +56,7 @@ void Admission::start(const Subject& subject) noexcept {
             return;
         }
         const ExactSteadyTime now = context_.clock().steady();
-        outcome_.record = authenticator_.find(subject, now);
-        go_on(Authenticator::Result::kValid, now);
+        continue_with({Authenticator::Result::kValid, authenticator_.find(subject, now)}, now);
     });
 }
 
@@ -127,8 +126,9 @@ std::optional<Error> Admission::refusal_in(const TableSet& tables, std::string_v
     return std::nullopt;
 }
 
-void Admission::go_on(Authenticator::Result result, ExactSteadyTime now) {
-    switch (result) {
+void Admission::continue_with(Authenticator::Found found, ExactSteadyTime now) {
+    outcome_.record = std::move(found.record);
+    switch (found.result) {
         case Authenticator::Result::kInvalid:
             outcome_.invalid = authenticator_.invalid();
             refuse_key(kInvalidApiKey);
@@ -160,7 +160,7 @@ bool Admission::find_group() {
     }
     const KnownKey* known = authenticator_.known();
     if (known != nullptr && known->group) {
-        group_.use(*known);
+        group_.accept(*known);
         return true;
     }
     if (group_.find(key)) {
@@ -183,7 +183,7 @@ void Admission::decide_by_quotas(ExactSteadyTime now) {
     if (quota_.quotas()->empty()) {
         grant(Verdict::kGranted);
     } else if (places_ && places_->are_required()) {
-        use(places_->enter(*this));
+        on_permit(places_->enter(*this));
     } else {
         apply(quota_.decide(now));
     }
@@ -242,7 +242,7 @@ bool Admission::begin_quotas() {
 }
 
 /// Decides by the quotas once the request has its places.
-void Admission::use(FlightAnswer answer) {
+void Admission::on_permit(FlightAnswer answer) {
     switch (answer) {
         case FlightAnswer::kAsk:
             quota_.forget_kept();
@@ -260,11 +260,11 @@ void Admission::use(FlightAnswer answer) {
                 policy == FailurePolicy::kDeny && !quota_.is_only_counted()) {
                 refuse_unavailable();
             } else {
-                use(places_->enter_alone(policy == FailurePolicy::kAllow));
+                on_permit(places_->enter_alone(policy == FailurePolicy::kAllow));
             }
             break;
         case FlightAnswer::kRefused:
-            use(places_->enter_alone(false));
+            on_permit(places_->enter_alone(false));
             break;
         case FlightAnswer::kNoRoom:
             context_.report_record("no room in the zone for requests in flight");
@@ -322,7 +322,7 @@ void Admission::apply_failure_policy() {
     if (places_) {
         if (const auto answer = places_->enter_alone(policy == FailurePolicy::kAllow);
             answer != FlightAnswer::kEntered) {
-            use(answer);
+            on_permit(answer);
             return;
         }
     }
@@ -366,10 +366,10 @@ void Admission::on_record(const redis::Lookup& lookup, SteadyTime sent) noexcept
             anonymous_.note_unknown(tables_.budget(), client_.address(), context_.clock().wall());
         }
         if (std::exchange(awaits_group_, false)) {
-            group_.use(lookup, sent);
+            group_.accept(lookup, sent);
             decide_by_quotas(now);
         } else {
-            go_on(authenticator_.use(lookup, outcome_.record), now);
+            continue_with(authenticator_.accept(lookup), now);
         }
     });
 }
@@ -386,7 +386,7 @@ void Admission::on_place(FlightAnswer answer) noexcept {
             places_->entered();
             answer = places_->enter(*this);
         }
-        use(answer);
+        on_permit(answer);
     });
 }
 

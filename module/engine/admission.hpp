@@ -115,12 +115,12 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
             refuse_unavailable();
         }
     }
-    void go_on(Authenticator::Result result, ExactSteadyTime now);
+    void continue_with(Authenticator::Found found, ExactSteadyTime now);
     bool find_group();
     bool choose_quotas();
     bool begin_quotas();
     void decide_by_quotas(ExactSteadyTime now);
-    void use(FlightAnswer answer);
+    void on_permit(FlightAnswer answer);
     void apply(Decision decision);
     void apply_failure_policy();
     void refuse_unpayable();

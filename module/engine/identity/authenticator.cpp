@@ -41,8 +41,7 @@ InvalidKey fault_of(const redis::Lookup& lookup, Instant now) {
 
 }  // namespace
 
-Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTime now,
-                                          Record& record) {
+Authenticator::Found Authenticator::find(std::string_view token, ExactSteadyTime now) {
     KnownKeys& keys = parts_.known_keys;
     const TokenHash hash = keys.hash(token);
     KnownKey* known = keys.find(hash, tables_, std::chrono::floor<SteadyTime>(now));
@@ -52,40 +51,41 @@ Authenticator::Result Authenticator::find(std::string_view token, ExactSteadyTim
     if (known != nullptr && is_valid_at(*known->record, parts_.context.clock().wall())) {
         if (is_current(*known, now)) {
             parts_.context.statistics()["key_cache_lookups.hit"].add();
-            recall(*known, now, record);
+            recall(*known, now);
             note_use(*known, now);
             keep_record(*known, std::chrono::floor<SteadyTime>(now));
             known_ = known;
-            return Result::kValid;
+            return {Result::kValid, known->record};
         }
         if (!parts_.context.transport().is_reachable(parts_.context.slot_of(known->key.digest)) &&
             !is_outdated(known->key, known->quota.id_hash, known->checked)) {
-            recall(*known, now, record);
+            recall(*known, now);
             if (is_trusted_) {
                 note_use(*known, now);
             }
             known_ = known;
-            return Result::kLookup;
+            return {Result::kLookup, known->record};
         }
     }
     // A known token is well-formed.
     if (!is_b64token(token)) {
         invalid_.fault = KeyFault::kMalformed;
-        return Result::kInvalid;
+        return {Result::kInvalid};
     }
     key_ = {parts_.context.settings().name_hash, sha256(token)};
-    const Result result = find_in_zone(record);
-    if (result == Result::kValid) {
-        attempt(parts_.context.log(), [&] { remember(hash, record); });
-        note_use(*record);
+    Found found = find_in_zone();
+    if (found.result == Result::kValid) {
+        attempt(parts_.context.log(), [&] { remember(hash, found.record); });
+        note_use(*found.record);
     }
     // A wrong checksum saves Redis the look-up. A cached key was checked before.
-    const bool is_made_up = result == Result::kLookup && !record && !has_valid_checksum(token);
+    const bool is_made_up =
+        found.result == Result::kLookup && !found.record && !has_valid_checksum(token);
     if (is_made_up) {
         invalid_.fault = KeyFault::kMalformed;
-        return Result::kInvalid;
+        return {Result::kInvalid};
     }
-    return result;
+    return found;
 }
 
 Authenticator::Record Authenticator::find(const Subject& subject, ExactSteadyTime now) {
@@ -97,7 +97,8 @@ Authenticator::Record Authenticator::find(const Subject& subject, ExactSteadyTim
     KnownKey* known = keys.find(hash, tables_, time);
     Record record;
     if (known != nullptr && !has_changed(*known)) {
-        recall(*known, now, record);
+        recall(*known, now);
+        record = known->record;
         note_use(*known, now);
         keep_record(*known, time);
         known_ = known;
@@ -116,18 +117,17 @@ Authenticator::Record Authenticator::find(const Subject& subject, ExactSteadyTim
     return record;
 }
 
-Authenticator::Result Authenticator::use(const redis::Lookup& lookup, Record& record) {
+Authenticator::Found Authenticator::accept(const redis::Lookup& lookup) {
     is_trusted_ = lookup.outcome == redis::Lookup::Outcome::kFound &&
                   is_valid_at(lookup.record, parts_.context.clock().wall());
     if (!is_trusted_) {
-        record = nullptr;
         invalid_ = fault_of(lookup, parts_.context.clock().wall());
-        return Result::kInvalid;
+        return {Result::kInvalid};
     }
-    record = std::make_shared<const KeyRecord>(lookup.record);
-    id_ = id_hash(record->id, record->group);
-    note_use(*record);
-    return Result::kValid;
+    Found found{Result::kValid, std::make_shared<const KeyRecord>(lookup.record)};
+    id_ = id_hash(found.record->id, found.record->group);
+    note_use(*found.record);
+    return found;
 }
 
 /// Whether a change of a known key or its id was announced since its record was made: a ban began
@@ -154,8 +154,7 @@ bool Authenticator::is_outdated(const KeyCache::Key& key, const IdHash& id,
 }
 
 /// Authenticates the request by a known key.
-void Authenticator::recall(const KnownKey& known, ExactSteadyTime now, Record& record) {
-    record = known.record;
+void Authenticator::recall(const KnownKey& known, ExactSteadyTime now) {
     key_ = known.key;
     id_ = known.quota.id_hash;
     checked_ = known.checked;
@@ -205,7 +204,7 @@ void Authenticator::keep_record_of_subject(const KeyRecord& record) const {
     }
 }
 
-Authenticator::Result Authenticator::find_in_zone(Record& record) {
+Authenticator::Found Authenticator::find_in_zone() {
     RedisStatistics& statistics = parts_.context.statistics();
     Zone& zone = parts_.context.zone();
     const SteadyTime now = parts_.context.steady_time();
@@ -216,7 +215,7 @@ Authenticator::Result Authenticator::find_in_zone(Record& record) {
         priority_ = KeyLookups::Priority::kKnown;
     }
     if (!is_cached || is_outdated(key_, found.id, found.checked)) {
-        return Result::kLookup;
+        return {Result::kLookup};
     }
     const bool is_fresh =
         found.checked > std::max(announced, zone.last_change(key_.redis, found.id)) &&
@@ -228,15 +227,15 @@ Authenticator::Result Authenticator::find_in_zone(Record& record) {
     }
     if (!found.exists || !is_valid_at(found.record, parts_.context.clock().wall())) {
         invalid_ = fault_of(found.exists, found.record, parts_.context.clock().wall());
-        return is_fresh ? Result::kInvalid : Result::kLookup;
+        return {is_fresh ? Result::kInvalid : Result::kLookup};
     }
-    record = std::allocate_shared<const KeyRecord>(SpareAllocator<KeyRecord, 1>(),
-                                                   std::move(found.record));
+    Record record = std::allocate_shared<const KeyRecord>(SpareAllocator<KeyRecord, 1>(),
+                                                          std::move(found.record));
     used_ = found.used;
     checked_ = found.checked;
     id_ = found.id;
     is_trusted_ = now - found.checked < parts_.context.settings().stale_keys;
-    return is_fresh ? Result::kValid : Result::kLookup;
+    return {is_fresh ? Result::kValid : Result::kLookup, std::move(record)};
 }
 
 /// The record was just found in the zone: the next request with this token needs neither SHA-256

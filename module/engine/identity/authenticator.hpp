@@ -33,13 +33,21 @@ class Authenticator {
     /// The arguments must outlive it.
     Authenticator(IdentityParts& parts, TableSet& tables) : parts_(parts), tables_(tables) {}
 
+    /// What is known of a key, and its record. A record of kLookup serves while Redis is
+    /// unreachable.
+    struct Found {
+        Result result;
+        Record record{};
+    };
+
     /// Looks for the record of this token. Throws std::bad_alloc.
-    Result find(std::string_view token, ExactSteadyTime now, Record& record);
+    Found find(std::string_view token, ExactSteadyTime now);
     /// The record of a valid subject, which is kept where those of keys are: what follows treats it
     /// as a key that is known. Throws std::bad_alloc.
     Record find(const Subject& subject, ExactSteadyTime now);
-    /// Takes the result of the look-up. Never returns kLookup. Throws std::bad_alloc.
-    Result use(const redis::Lookup& lookup, Record& record);
+    /// Authenticates the key by the result of the look-up. The result is never kLookup. Throws
+    /// std::bad_alloc.
+    Found accept(const redis::Lookup& lookup);
 
     /// What is wrong with the key, after kInvalid.
     const InvalidKey& invalid() const { return invalid_; }
@@ -73,11 +81,11 @@ class Authenticator {
     bool has_changed(const KnownKey& known);
     bool is_current(const KnownKey& known, ExactSteadyTime now);
     bool is_outdated(const KeyCache::Key& key, const IdHash& id, SteadyTime checked) const;
-    void recall(const KnownKey& known, ExactSteadyTime now, Record& record);
+    void recall(const KnownKey& known, ExactSteadyTime now);
     void note_use(KnownKey& known, ExactSteadyTime now) noexcept;
     void keep_record(KnownKey& known, SteadyTime now) const noexcept;
     void keep_record_of_subject(const KeyRecord& record) const;
-    Result find_in_zone(Record& record);
+    Found find_in_zone();
     void remember(const TokenHash& token, const Record& record);
 
     IdentityParts& parts_;

@@ -46,7 +46,7 @@ bool GroupFinder::find(const KeyRecord& key) {
     return is_current && record_ != nullptr;
 }
 
-void GroupFinder::use(const KnownKey& known) {
+void GroupFinder::accept(const KnownKey& known) {
     group_ = known.record->group;
     key_ = known.group_key;
     id_ = known.quota.group_hash;
@@ -54,7 +54,7 @@ void GroupFinder::use(const KnownKey& known) {
     checked_ = known.checked;
 }
 
-void GroupFinder::use(const redis::Lookup& lookup, SteadyTime sent) {
+void GroupFinder::accept(const redis::Lookup& lookup, SteadyTime sent) {
     record_ = std::make_shared<const KeyRecord>(group_record(lookup, group_));
     checked_ = sent;
 }

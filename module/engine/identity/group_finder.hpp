@@ -39,9 +39,9 @@ class GroupFinder {
     /// look-up must tell. Throws std::bad_alloc.
     bool find(const KeyRecord& key);
     /// Takes the record of the group of a key that the worker knows with its group.
-    void use(const KnownKey& known);
+    void accept(const KnownKey& known);
     /// Takes the result of the look-up whose call was sent then. Throws std::bad_alloc.
-    void use(const redis::Lookup& lookup, SteadyTime sent);
+    void accept(const redis::Lookup& lookup, SteadyTime sent);
 
     /// nullptr: not known. Otherwise it is current, or was when Redis was last asked, within
     /// `stale_keys`.

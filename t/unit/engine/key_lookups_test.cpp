@@ -66,7 +66,7 @@ TEST_F(KeyLookupsTest, TellTheTimeOfTheCall) {
     key.id = "k";
     key.group = "acme";
     EXPECT_FALSE(finder.find(key));
-    finder.use(redis::Lookup{}, waiter.last_sent);
+    finder.accept(redis::Lookup{}, waiter.last_sent);
     EXPECT_EQ(finder.checked(), before);
 }
 
