@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -70,6 +72,11 @@ class EngineContext : private Pinned {
     /// reachable.
     bool may_reach_redis() const { return settings_.is_cluster || transport_.is_reachable(0); }
 
+    /// The number of nodes when Redis was last reachable: see NodeHeartbeat. 1 if it was never
+    /// counted.
+    std::int64_t nodes() const {
+        return std::max<std::int64_t>(zone_.redis(settings_.name_hash).nodes.value(), 1);
+    }
     /// The clock of the slot's master.
     RedisClock redis_clock(redis::Slot slot) const {
         return zone_.redis(transport_.master_name(slot)).clock.read();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/engine/node_heartbeat.hpp"
 #include "module/engine/quota/loaded_states.hpp"
 #include "module/quota/acquire_reply.hpp"
 #include "module/quota/lease.hpp"
@@ -130,7 +129,7 @@ bool AcquireCall::add(Batch& batch) {
         }
         if (std::ranges::any_of(quotas, &TableQuota::has_bucket) &&
             std::ranges::any_of(std::span<const QuotaState>(states), owes)) {
-            states.share_among(NodeHeartbeat::nodes(context_));  // Its share of a bucket refilled.
+            states.share_among(context_.nodes());  // Its share of a bucket refilled.
         }
         acquire = tollgate::prepare(states, quotas, request.demand, count, lease, now, last_report);
         acquire.id = request.id;

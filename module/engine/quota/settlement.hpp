@@ -21,7 +21,7 @@ namespace tollgate::engine {
 /// every 250 ms.
 class Settlement final : private Pinned, private AcquireBatcher::Settler, private Slices::Settler {
   public:
-    /// The arguments must outlive it. It becomes the settler of both.
+    /// The arguments must outlive it. It becomes the settler of the batcher and of the slices.
     Settlement(EngineContext& context, UnstoredUnits& unstored, AcquireBatcher& acquires,
                Slices& slices);
 
