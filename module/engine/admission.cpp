@@ -26,6 +26,18 @@ constexpr std::int64_t kRetryLookup = 1;
 
 }  // namespace
 
+Admission::Admission(Engine& engine, TableSet& tables, Client& client, const Options& options)
+    : context_(engine),
+      identity_(engine.identity()),
+      flights_(engine.flights()),
+      anonymous_(engine.anonymous()),
+      tables_(tables),
+      client_(client),
+      options_(options),
+      authenticator_(identity_, tables),
+      group_(identity_, tables),
+      quota_(engine.quotas()) {}
+
 void Admission::start(std::optional<std::string_view> token) noexcept {
     guard([&] {
         outcome_.key_was_sent = token.has_value();
@@ -33,8 +45,8 @@ void Admission::start(std::optional<std::string_view> token) noexcept {
             refuse_key(options_.missing_key);
             return;
         }
-        const ExactSteadyTime now = engine().clock().steady();
-        go_on(authenticator_.find(*token, now, outcome_.record), now);
+        const ExactSteadyTime now = context_.clock().steady();
+        continue_with(authenticator_.find(*token, now), now);
     });
 }
 
@@ -44,9 +56,8 @@ void Admission::start(const Subject& subject) noexcept {
             forbid(kInvalidSubject);
             return;
         }
-        const ExactSteadyTime now = engine().clock().steady();
-        outcome_.record = authenticator_.find(subject, now);
-        go_on(Authenticator::Result::kValid, now);
+        const ExactSteadyTime now = context_.clock().steady();
+        continue_with({Authenticator::Result::kValid, authenticator_.find(subject, now)}, now);
     });
 }
 
@@ -76,8 +87,8 @@ void Admission::settle(std::optional<std::int64_t> used) noexcept {
     if (counting.empty()) {
         return;  // no quota has counted it
     }
-    engine().statistics()["cost_units.reserved"].add(static_cast<std::uint64_t>(reserved));
-    engine().statistics()["cost_units.settled"].add(static_cast<std::uint64_t>(*outcome_.cost));
+    context_.statistics()["cost_units.reserved"].add(static_cast<std::uint64_t>(reserved));
+    context_.statistics()["cost_units.settled"].add(static_cast<std::uint64_t>(*outcome_.cost));
     if (*outcome_.cost != reserved) {
         attempt(client_.log(),
                 [&] { quota_.settle(outcome_.quotas, counting, *outcome_.cost - reserved); });
@@ -110,23 +121,24 @@ std::optional<Error> Admission::refusal_in(const TableSet& tables, std::string_v
     if (!contains_scopes(outcome_.key().scopes, scopes)) {
         return kInsufficientScope;
     }
-    if (&tables.engine() != &engine() || !tables.has_plan(outcome_.key().plan)) {
+    if (!tables.shares_redis_with(tables_) || !tables.has_plan(outcome_.key().plan)) {
         return kPlanNotAllowed;
     }
     return std::nullopt;
 }
 
-void Admission::go_on(Authenticator::Result result, ExactSteadyTime now) {
-    switch (result) {
+void Admission::continue_with(Authenticator::Found found, ExactSteadyTime now) {
+    outcome_.record = std::move(found.record);
+    switch (found.result) {
         case Authenticator::Result::kInvalid:
             outcome_.invalid = authenticator_.invalid();
             refuse_key(kInvalidApiKey);
             break;
         case Authenticator::Result::kLookup: {
             const KeyDigest& digest = authenticator_.key().digest;
-            if (engine().transport().is_reachable(engine().slot_of(digest))) {
+            if (context_.transport().is_reachable(context_.slot_of(digest))) {
                 authenticator_.forget_known();
-                engine().lookups().submit(*this, digest, authenticator_.priority());
+                identity_.lookups.submit(*this, digest, authenticator_.priority());
             } else {
                 apply_failure_policy();
             }
@@ -149,16 +161,16 @@ bool Admission::find_group() {
     }
     const KnownKey* known = authenticator_.known();
     if (known != nullptr && known->group) {
-        group_.use(*known);
+        group_.accept(*known);
         return true;
     }
     if (group_.find(key)) {
         return true;
     }
-    if (engine().transport().is_reachable(engine().slot_of(key.group))) {
+    if (context_.transport().is_reachable(context_.slot_of(key.group))) {
         authenticator_.forget_known();
         awaits_group_ = true;
-        engine().lookups().submit_group(*this, group_.key().digest, key.group);
+        identity_.lookups.submit_group(*this, group_.key().digest, key.group);
     } else {
         apply_failure_policy();
     }
@@ -183,7 +195,7 @@ void Admission::go_on_with_body() noexcept {
         if (applies_policy_) {
             apply_failure_policy();
         } else {
-            decide_by_quotas(engine().clock().steady());
+            decide_by_quotas(context_.clock().steady());
         }
     });
 }
@@ -193,21 +205,21 @@ void Admission::refuse_body(const Error& error) noexcept {
 }
 
 void Admission::decide_by_quotas(ExactSteadyTime now) {
-    if (awaits_body(false) || !choose_quotas()) {
+    if (!choose_quotas(false)) {
         return;
     }
     if (quota_.quotas()->empty()) {
         grant(Verdict::kGranted);
     } else if (places_ && places_->are_required()) {
-        use(places_->enter(*this));
+        on_permit(places_->enter(*this));
     } else {
         apply(quota_.decide(now));
     }
 }
 
-/// Chooses the quotas of the key, whose record is known. False if the request is decided without
-/// them.
-bool Admission::choose_quotas() {
+/// Chooses the quotas of the key, whose record is known. False if the request waits for its body,
+/// or is decided without them. `then_applies_policy`: see awaits_body.
+bool Admission::choose_quotas(bool then_applies_policy) {
     const KeyRecord& key = outcome_.key();
     if (!key.from.empty() && !contains_address(key.from, client_.address())) {
         forbid(kAddressNotAllowed);
@@ -217,15 +229,19 @@ bool Admission::choose_quotas() {
     // require other scopes.
     if (!contains_scopes(key.scopes, options_.scopes)) {
         forbid(kInsufficientScope);
-    } else if (!(options_.checks_key_only ? tables_.has_plan(key.plan)
-                                          : quota_.choose(outcome_.record, client_))) {
+    } else if (awaits_body(then_applies_policy)) {
+        return false;
+    } else if (!(options_.checks_key_only ? tables_.has_plan(key.plan) : begin_quotas())) {
         forbid(kPlanNotAllowed);
     } else if (options_.checks_key_only) {
         grant(Verdict::kGranted);
     } else {
         const std::int64_t cost = client_.cost();
         outcome_.cost = cost;
-        quota_.set_demand(cost, options_.refusals_strike, options_.settles);
+        quota_.set_demand({.cost = cost,
+                           .refusals_strike = options_.refusals_strike,
+                           .settles = options_.settles,
+                           .ban = tables_.ban()});
         if (cost > 1 && exceeds_limit(*quota_.quotas(), cost)) {
             refuse_unpayable();
             return false;
@@ -233,7 +249,7 @@ bool Admission::choose_quotas() {
         if (need_places(*quota_.quotas())) {
             // A place belongs to the id, whatever its group is.
             const IdHash id = key.group.empty() ? quota_.request().id_hash : id_hash(key.id);
-            places_ = std::make_unique<FlightPlaces>(tables_, key.id, id, quota_.quotas(),
+            places_ = std::make_unique<FlightPlaces>(flights_, key.id, id, quota_.quotas(),
                                                      cost == 0 && !options_.settles);
         }
         return true;
@@ -241,33 +257,47 @@ bool Admission::choose_quotas() {
     return false;
 }
 
+/// Begins the decision by the quotas. False if there are none because the plan of the key is not in
+/// every table, or its limits are invalid.
+bool Admission::begin_quotas() {
+    const QuotaChoice choice(identity_, tables_, authenticator_, group_);
+    auto chosen = choice.choose(outcome_.record, client_);
+    if (!chosen.request.quotas) {
+        return false;
+    }
+    quota_.begin(std::move(chosen.request), {.kept = chosen.kept,
+                                             .changed = authenticator_.changed(),
+                                             .may_count_alone = authenticator_.is_trusted()});
+    return true;
+}
+
 /// Decides by the quotas once the request has its places.
-void Admission::use(FlightAnswer answer) {
+void Admission::on_permit(FlightAnswer answer) {
     switch (answer) {
         case FlightAnswer::kAsk:
-            authenticator_.forget_known();
+            quota_.forget_kept();
             break;
         case FlightAnswer::kEntered:
-            engine().statistics()["flights.entered"].add();
-            apply(quota_.decide(engine().clock().steady()));
+            context_.statistics()["flights.entered"].add();
+            apply(quota_.decide(context_.clock().steady()));
             break;
         case FlightAnswer::kFull:
             refuse_in_flight();
             break;
         case FlightAnswer::kUnavailable:
             // Redis may still decide the quotas.
-            if (const auto policy = engine().settings().on_failure;
+            if (const auto policy = context_.settings().on_failure;
                 policy == FailurePolicy::kDeny && !quota_.is_only_counted()) {
                 refuse_unavailable();
             } else {
-                use(places_->enter_alone(policy == FailurePolicy::kAllow));
+                on_permit(places_->enter_alone(policy == FailurePolicy::kAllow));
             }
             break;
         case FlightAnswer::kRefused:
-            use(places_->enter_alone(false));
+            on_permit(places_->enter_alone(false));
             break;
         case FlightAnswer::kNoRoom:
-            engine().report_record("no room in the zone for requests in flight");
+            context_.report_record("no room in the zone for requests in flight");
             refuse_unavailable();
             break;
     }
@@ -275,8 +305,8 @@ void Admission::use(FlightAnswer answer) {
 
 void Admission::apply(Decision decision) {
     if (decision.answer == LocalAnswer::kAsk) {
-        if (engine().transport().is_reachable(engine().slot_of(quota_.request().slot_text()))) {
-            engine().acquires().submit(*this, quota_.request());
+        if (context_.transport().is_reachable(context_.slot_of(quota_.request().slot_text()))) {
+            quota_.ask(*this);
         } else {
             apply_failure_policy();
         }
@@ -299,7 +329,7 @@ void Admission::apply(Decision decision) {
 
 /// Applies `on_failure` because Redis can't be asked.
 void Admission::apply_failure_policy() {
-    const FailurePolicy policy = engine().settings().on_failure;
+    const FailurePolicy policy = context_.settings().on_failure;
     const bool is_trusted = authenticator_.is_trusted();
     if (is_trusted) {
         authenticator_.note_use(outcome_.key());
@@ -316,13 +346,13 @@ void Admission::apply_failure_policy() {
             return;
         }
     }
-    if (!quota_.quotas() && (awaits_body(true) || !choose_quotas())) {
+    if (!quota_.quotas() && !choose_quotas(true)) {
         return;
     }
     if (places_) {
         if (const auto answer = places_->enter_alone(policy == FailurePolicy::kAllow);
             answer != FlightAnswer::kEntered) {
-            use(answer);
+            on_permit(answer);
             return;
         }
     }
@@ -343,11 +373,11 @@ void Admission::apply_failure_policy() {
 /// of its possibly made-up keys are looked up.
 bool Admission::on_turn() noexcept {
     guard([&] {
-        const Instant now = engine().clock().wall();
+        const Instant now = context_.clock().wall();
         if (awaits_group_ || authenticator_.priority() != KeyLookups::Priority::kUnknown) {
             return;
         }
-        looks_up_unknown_ = tables_.admits_lookup(client_.address(), now);
+        looks_up_unknown_ = anonymous_.admits_lookup(tables_.budget(), client_.address(), now);
         if (!looks_up_unknown_) {
             show_address_budget(0);
             refuse_limited(Verdict::kLimited, kRateLimitExceeded, kRetryLookup);
@@ -357,25 +387,25 @@ bool Admission::on_turn() noexcept {
 }
 
 void Admission::on_record(const redis::Lookup& lookup, SteadyTime sent) noexcept {
-    engine().statistics()["key_cache_lookups.miss"].add();
+    context_.statistics()["key_cache_lookups.miss"].add();
     guard([&] {
-        const ExactSteadyTime now = engine().clock().steady();
+        const ExactSteadyTime now = context_.clock().steady();
         if (std::exchange(looks_up_unknown_, false) &&
             (lookup.outcome == redis::Lookup::Outcome::kUnknown ||
              lookup.outcome == redis::Lookup::Outcome::kRevoked)) {
-            tables_.note_unknown(client_.address(), engine().clock().wall());
+            anonymous_.note_unknown(tables_.budget(), client_.address(), context_.clock().wall());
         }
         if (std::exchange(awaits_group_, false)) {
-            group_.use(lookup, sent);
+            group_.accept(lookup, sent);
             decide_by_quotas(now);
         } else {
-            go_on(authenticator_.use(lookup, outcome_.record), now);
+            continue_with(authenticator_.accept(lookup), now);
         }
     });
 }
 
 void Admission::on_lookup_failed() noexcept {
-    engine().statistics()["key_cache_lookups.miss"].add();
+    context_.statistics()["key_cache_lookups.miss"].add();
     awaits_group_ = false;
     guard([&] { apply_failure_policy(); });
 }
@@ -386,12 +416,12 @@ void Admission::on_place(FlightAnswer answer) noexcept {
             places_->entered();
             answer = places_->enter(*this);
         }
-        use(answer);
+        on_permit(answer);
     });
 }
 
 void Admission::on_decision(Decision decision) noexcept {
-    engine().statistics()["quota_decisions.redis"].add();
+    context_.statistics()["quota_decisions.redis"].add();
     guard([&] { apply(std::move(decision)); });
 }
 
@@ -417,7 +447,7 @@ void Admission::refuse_unpayable() {
 
 /// The limit of requests in flight is reached. Nothing is counted, and it is no strike.
 void Admission::refuse_in_flight() {
-    engine().statistics()["flights.refused"].add();
+    context_.statistics()["flights.refused"].add();
     Decision shown = quota_.look();
     outcome_.quotas = quota_.quotas();
     outcome_.windows = std::move(shown.windows);
@@ -429,9 +459,9 @@ void Admission::refuse_in_flight() {
 
 /// Charges the `anonymous` budget of the client's address, which the response shows.
 void Admission::show_address_budget(std::int64_t cost) {
-    const Instant now = engine().clock().wall();
+    const Instant now = context_.clock().wall();
     outcome_.now = now;
-    outcome_.windows = tables_.charge_address(client_.address(), cost, now);
+    outcome_.windows = anonymous_.charge(tables_.budget(), client_.address(), cost, now);
 }
 
 /// Refuses a missing or invalid key.

@@ -9,6 +9,7 @@
 #include "module/engine/identity/authenticator.hpp"
 #include "module/engine/identity/group_finder.hpp"
 #include "module/engine/identity/key_lookups.hpp"
+#include "module/engine/identity/quota_choice.hpp"
 #include "module/engine/in_flight/flight_places.hpp"
 #include "module/engine/outcome.hpp"
 #include "module/engine/quota/acquire_waiter.hpp"
@@ -18,6 +19,9 @@
 #include "module/process/environment.hpp"
 
 namespace tollgate::engine {
+
+class AnonymousBudgets;
+class Engine;
 
 /// Decides one request: authenticates its key, then decides by its quotas. Waits for Redis where
 /// the node knows too little. Produces an Outcome, once.
@@ -34,8 +38,8 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
         /// The bytes live as long as the request.
         virtual AddressBytes address() const = 0;
         virtual Log& log() noexcept = 0;
-        /// With Options::needs_body: the key is valid. The client reads the body of the request,
-        /// and calls go_on_with_body() later, not from here.
+        /// With Options::needs_body: the key is valid and may be used here. The client reads the
+        /// body of the request, and calls go_on_with_body() later, not from here.
         virtual void on_authenticated() noexcept {}
         /// The outcome is decided. Called once, possibly before start() returns. Must not destroy
         /// the admission.
@@ -57,14 +61,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
         Error missing_key = kMissingApiKey;
     };
 
-    /// The table set and the client must outlive it.
-    Admission(TableSet& tables, Client& client, const Options& options)
-        : tables_(tables),
-          client_(client),
-          options_(options),
-          authenticator_(tables),
-          group_(tables),
-          quota_(tables, authenticator_, group_) {}
+    /// The engine, the table set and the client must outlive it. The engine is that of the Redis in
+    /// which the tables count.
+    Admission(Engine& engine, TableSet& tables, Client& client, const Options& options);
     /// Calls under way continue without a waiter.
     ~Admission() override = default;
 
@@ -97,6 +96,8 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     void abandon() noexcept;
     /// Whether the request's cost is settled when it ends, and is not yet.
     bool settles() const noexcept override { return options_.settles; }
+    /// A request has ended without a value of its response that `tollgate_response_json` requires.
+    void note_missing_usage() const noexcept { context_.statistics()["usage_missing"].add(); }
     /// A request has ended and, if it was granted, has used so many units: charges or refunds the
     /// difference to its cost. Without a value, its cost stands. No effect the second time.
     void settle(std::optional<std::int64_t> used) noexcept;
@@ -117,8 +118,6 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     std::optional<Error> refusal_in(const TableSet& tables, std::string_view scopes) const;
 
   private:
-    Engine& engine() const { return tables_.engine(); }
-
     /// Refuses the request with 503.
     void refuse_unavailable() noexcept;
     /// Runs a step. If it throws, the request waits for nothing any more and gets 503.
@@ -129,12 +128,13 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
             refuse_unavailable();
         }
     }
-    void go_on(Authenticator::Result result, ExactSteadyTime now);
+    void continue_with(Authenticator::Found found, ExactSteadyTime now);
     bool find_group();
     bool awaits_body(bool then_applies_policy) noexcept;
-    bool choose_quotas();
+    bool choose_quotas(bool then_applies_policy);
+    bool begin_quotas();
     void decide_by_quotas(ExactSteadyTime now);
-    void use(FlightAnswer answer);
+    void on_permit(FlightAnswer answer);
     void apply(Decision decision);
     void apply_failure_policy();
     void refuse_unpayable();
@@ -155,6 +155,10 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     void finish(Verdict verdict, int status, const Error& error) noexcept;
     void grant(Verdict verdict) noexcept { finish(verdict, 0, {}); }
 
+    EngineContext& context_;
+    IdentityParts& identity_;
+    Flights& flights_;
+    AnonymousBudgets& anonymous_;
     TableSet& tables_;
     Client& client_;
     Options options_;
@@ -162,7 +166,7 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     GroupFinder group_;
     bool awaits_group_ = false;      ///< the look-up under way is that of the group
     bool applies_policy_ = false;    ///< `on_failure` applies once the body is read
-    bool looks_up_unknown_ = false;  ///< TableSet::admits_lookup has admitted the one under way
+    bool looks_up_unknown_ = false;  ///< AnonymousBudgets has admitted the one under way
     QuotaDecision quota_;
     std::unique_ptr<FlightPlaces> places_;  ///< nullptr: no table limits the requests in flight
     Outcome outcome_;

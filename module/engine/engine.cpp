@@ -54,19 +54,19 @@ void Engine::publish_plans() noexcept {
 void Engine::on_event(std::string_view message) noexcept {
     const auto recall = redis::read_recall(message);
     if (!recall) {
-        changes_.on_change(message);
+        identity_.changes.on_change(message);
     } else if (recall->what == redis::Recall::What::kLeases) {
-        settlement_.recall(*recall);
+        quotas_.settlement.recall(*recall);
     } else {
         flights_.recall(recall->id);
     }
 }
 
 void Engine::shut_down() noexcept {
-    attempt(log(), [&] { settlement_.shut_down(); });
+    attempt(log(), [&] { quotas_.settlement.shut_down(); });
     flights_.shut_down();
-    uses_.shut_down();
-    changes_.subscription().shut_down();
+    identity_.uses.shut_down();
+    identity_.changes.subscription().shut_down();
 }
 
 }  // namespace tollgate::engine

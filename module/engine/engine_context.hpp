@@ -1,12 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "module/engine/quota/unstored_units.hpp"
 #include "module/engine/settings.hpp"
 #include "module/key/api_key.hpp"
 #include "module/process/environment.hpp"
@@ -30,8 +31,7 @@ class EngineContext : private Pinned {
           zone_(zone),
           statistics_(statistics),
           transport_(transport),
-          environment_(environment),
-          unstored_(statistics) {}
+          environment_(environment) {}
 
     const RedisSettings& settings() const { return settings_; }
     /// The plan tables of all Redis.
@@ -49,7 +49,6 @@ class EngineContext : private Pinned {
         call.lane = redis::Lane::kManagement;
         transport_.run(slot, std::move(call), std::move(handler));
     }
-    UnstoredUnits& unstored() { return unstored_; }
     const Clock& clock() const { return environment_.clock; }
     Log& log() const { return environment_.log; }
     const WorkerProcess& worker() const { return environment_.worker; }
@@ -73,6 +72,11 @@ class EngineContext : private Pinned {
     /// reachable.
     bool may_reach_redis() const { return settings_.is_cluster || transport_.is_reachable(0); }
 
+    /// The number of nodes when Redis was last reachable: see NodeHeartbeat. 1 if it was never
+    /// counted.
+    std::int64_t nodes() const {
+        return std::max<std::int64_t>(zone_.redis(settings_.name_hash).nodes.value(), 1);
+    }
     /// The clock of the slot's master.
     RedisClock redis_clock(redis::Slot slot) const {
         return zone_.redis(transport_.master_name(slot)).clock.read();
@@ -108,7 +112,6 @@ class EngineContext : private Pinned {
     RedisStatistics& statistics_;
     redis::Transport& transport_;
     Environment environment_;
-    UnstoredUnits unstored_;
     redis::LogThrottle errors_;
     redis::LogThrottle record_problems_;
 };

@@ -56,13 +56,8 @@ NodeHeartbeat::NodeHeartbeat(EngineContext& context)
     }
 }
 
-std::int64_t NodeHeartbeat::nodes(const EngineContext& context) {
-    const SharedRedis& shared = context.zone().redis(context.settings().name_hash);
-    return std::clamp<std::int64_t>(shared.nodes.value(), 1, kMostNodes);
-}
-
 milliseconds NodeHeartbeat::interval() const {
-    return std::clamp(milliseconds(nodes(context_) * kPerNode), kLeastInterval, kLongestInterval);
+    return std::clamp(milliseconds(context_.nodes() * kPerNode), kLeastInterval, kLongestInterval);
 }
 
 void NodeHeartbeat::run() noexcept {

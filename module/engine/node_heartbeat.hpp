@@ -17,9 +17,6 @@ class NodeHeartbeat : private Pinned {
     /// Starts. The context must outlive it.
     explicit NodeHeartbeat(EngineContext& context);
 
-    /// The number of nodes when Redis was last reachable; 1 if it was never counted.
-    static std::int64_t nodes(const EngineContext& context);
-
   private:
     class Reply;
 

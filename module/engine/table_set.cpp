@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/engine/engine.hpp"
-#include "module/text/name_hash.hpp"
 #include "module/text/parse_error.hpp"
 
 namespace tollgate::engine {
@@ -21,10 +19,10 @@ const PlanTable* table_with_budget(std::span<const PlanTable* const> tables) {
 }  // namespace
 
 TableSet::TableSet(std::span<const PlanTable* const> tables, const std::optional<BanPolicy>& ban,
-                   Engine& engine, std::vector<RequestStatistics*> statistics)
+                   EngineContext& context, std::vector<RequestStatistics*> statistics)
     : tables_(tables),
       ban_(ban),
-      engine_(engine),
+      context_(context),
       budget_(table_with_budget(tables)),
       quotas_(tables),
       counts_groups_(std::ranges::any_of(tables, &PlanTable::by_group)),
@@ -40,48 +38,10 @@ std::shared_ptr<const Quotas> TableSet::quotas_of(const KeyRecord& key, const Ke
     try {
         return quotas_.find(key, group);
     } catch (const ParseError& e) {
-        engine_.report_record("limits of key \"" + key.id + "\"" +
-                              (group == nullptr ? "" : " or group \"" + group->id + "\"") + ": " +
-                              e.what());
+        context_.report_record("limits of key \"" + key.id + "\"" +
+                               (group == nullptr ? "" : " or group \"" + group->id + "\"") + ": " +
+                               e.what());
         return nullptr;
-    }
-}
-
-WindowStates TableSet::charge_address(AddressBytes address, std::int64_t cost, Instant now) const {
-    if (budget_ == nullptr) {
-        return {};
-    }
-    const AddressBudgets::Owner owner{name_hash(budget_->name), client_address(address)};
-    auto windows = LockedStripe(engine_.zone(), owner)
-                       .addresses()
-                       .charge(owner, budget_->anonymous, cost, now);
-    if (budget_->anonymous_is_shared && cost > 0 &&
-        std::ranges::none_of(windows, &WindowState::exhausted) &&
-        SharedBudgets::is_worth_telling(windows)) {
-        engine_.shared_budgets().note(*budget_, owner.address);
-    }
-    for (std::size_t i = 0; i < windows.size(); ++i) {
-        windows[i].table = budget_->name;
-        windows[i].policy = budget_->anonymous_policies[i];
-    }
-    return windows;
-}
-
-bool TableSet::admits_lookup(AddressBytes address, Instant now) const {
-    if (budget_ == nullptr) {
-        const auto owner = AddressBudgets::without_budget(client_address(address));
-        return LockedStripe(engine_.zone(), owner).addresses().admits_lookup(owner, now);
-    }
-    const AddressBudgets::Owner owner{name_hash(budget_->name), client_address(address)};
-    return LockedStripe(engine_.zone(), owner)
-        .addresses()
-        .admits_lookup(owner, budget_->anonymous, now);
-}
-
-void TableSet::note_unknown(AddressBytes address, Instant now) const {
-    if (budget_ == nullptr) {
-        const auto owner = AddressBudgets::without_budget(client_address(address));
-        LockedStripe(engine_.zone(), owner).addresses().note_unknown(owner, now);
     }
 }
 

@@ -98,7 +98,7 @@ Worker::Worker(const MainConf& conf, SharedMemory& memory, TlsSessionZone* sessi
         RedisClient& client = *clients_[static_cast<std::size_t>(redis - conf.redis.begin())];
         set_clients_.push_back(&client);
         sets_.push_back(
-            std::make_unique<engine::TableSet>(set.tables, set.ban, client.engine(),
+            std::make_unique<engine::TableSet>(set.tables, set.ban, client.context(),
                                                request_statistics(memory, set, process_.number())));
     }
 }

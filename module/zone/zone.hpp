@@ -29,7 +29,7 @@ namespace tollgate {
 /// The lock of the node protects it. Reading `name`, `nodes` and `clock` needs no lock.
 struct SharedRedis {
     SharedNumber<std::uint32_t> name;   ///< Transport::master_name; 0: free
-    SharedNumber<std::uint32_t> nodes;  ///< see NodeHeartbeat::nodes; 0: never counted
+    SharedNumber<std::uint32_t> nodes;  ///< see NodeHeartbeat; 0: never counted
     SharedClock clock;
     SteadyTime settled;        ///< when a worker last looked for quotas to settle
     SteadyTime pass_began;     ///< when it began with the first of them

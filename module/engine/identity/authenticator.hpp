@@ -14,6 +14,8 @@
 
 namespace tollgate::engine {
 
+struct IdentityParts;
+
 /// Finds the record of one request's key: in the worker's memory, or else in the zone. If it is in
 /// neither, or may have changed, Redis has to be asked. The record of a subject is made by the
 /// node.
@@ -28,15 +30,24 @@ class Authenticator {
     /// nullptr.
     using Record = std::shared_ptr<const KeyRecord>;
 
-    explicit Authenticator(TableSet& tables) : tables_(tables) {}
+    /// The arguments must outlive it.
+    Authenticator(IdentityParts& parts, TableSet& tables) : parts_(parts), tables_(tables) {}
+
+    /// What is known of a key, and its record. A record of kLookup serves while Redis is
+    /// unreachable.
+    struct Found {
+        Result result;
+        Record record{};
+    };
 
     /// Looks for the record of this token. Throws std::bad_alloc.
-    Result find(std::string_view token, ExactSteadyTime now, Record& record);
+    Found find(std::string_view token, ExactSteadyTime now);
     /// The record of a valid subject, which is kept where those of keys are: what follows treats it
     /// as a key that is known. Throws std::bad_alloc.
     Record find(const Subject& subject, ExactSteadyTime now);
-    /// Takes the result of the look-up. Never returns kLookup. Throws std::bad_alloc.
-    Result use(const redis::Lookup& lookup, Record& record);
+    /// Authenticates the key by the result of the look-up. The result is never kLookup. Throws
+    /// std::bad_alloc.
+    Found accept(const redis::Lookup& lookup);
 
     /// What is wrong with the key, after kInvalid.
     const InvalidKey& invalid() const { return invalid_; }
@@ -58,14 +69,11 @@ class Authenticator {
     /// If known() has the key: when a change of it or of its id was last noticed; 0: never.
     SteadyTime changed() const { return changed_; }
     void forget_known() noexcept { known_ = nullptr; }
-    /// The request is decided with this entry of the same key, which is that of its values.
-    void set_known(KnownKey& of_values) noexcept { known_ = &of_values; }
 
     /// The request uses the key with this record. Notes that once.
     void note_use(const KeyRecord& record) noexcept;
 
   private:
-    Engine& engine() const { return tables_.engine(); }
     KeyUses::Kind use_kind() const {
         return is_subject_ ? KeyUses::Kind::kSubject : KeyUses::Kind::kKey;
     }
@@ -73,13 +81,14 @@ class Authenticator {
     bool has_changed(const KnownKey& known);
     bool is_current(const KnownKey& known, ExactSteadyTime now);
     bool is_outdated(const KeyCache::Key& key, const IdHash& id, SteadyTime checked) const;
-    void recall(const KnownKey& known, ExactSteadyTime now, Record& record);
+    void recall(const KnownKey& known, ExactSteadyTime now);
     void note_use(KnownKey& known, ExactSteadyTime now) noexcept;
     void keep_record(KnownKey& known, SteadyTime now) const noexcept;
     void keep_record_of_subject(const KeyRecord& record) const;
-    Result find_in_zone(Record& record);
+    Found find_in_zone();
     void remember(const TokenHash& token, const Record& record);
 
+    IdentityParts& parts_;
     TableSet& tables_;
     KeyCache::Key key_{};
     IdHash id_{};

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "module/engine/engine_context.hpp"
+#include "module/engine/identity/node_subscription.hpp"
 #include "module/engine/node_call.hpp"
-#include "module/engine/node_subscription.hpp"
 #include "module/quota/redis_clock.hpp"
 #include "module/redis/protocol/reply.hpp"
 #include "module/zone/zone.hpp"

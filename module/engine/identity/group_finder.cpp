@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "module/engine/engine.hpp"
+#include "module/engine/identity/identity_parts.hpp"
 #include "module/key/digest.hpp"
 #include "module/redis/protocol/schema.hpp"
 
@@ -27,34 +27,34 @@ KeyRecord group_record(const redis::Lookup& lookup, std::string_view group) {
 
 bool GroupFinder::find(const KeyRecord& key) {
     group_ = key.group;
-    const std::uint32_t redis = engine().settings().name_hash;
+    const std::uint32_t redis = parts_.context.settings().name_hash;
     key_ = group_key(redis, group_);
     id_ = id_hash(group_);
-    Zone& zone = engine().zone();
-    const SteadyTime now = engine().steady_time();
+    Zone& zone = parts_.context.zone();
+    const SteadyTime now = parts_.context.steady_time();
     KeyCache::Found found;
     const bool is_cached = LockedStripe(zone, key_).keys().find(key_, now, found) && found.exists;
     if (!is_cached || found.checked <= zone.last_made_change(redis, key_.digest)) {
         return false;
     }
-    if (now - found.checked < engine().settings().stale_keys) {
+    if (now - found.checked < parts_.context.settings().stale_keys) {
         record_ = std::make_shared<const KeyRecord>(std::move(found.record));
         checked_ = found.checked;
     }
     const bool is_current = found.checked > zone.last_change(redis, key_.digest) &&
-                            engine().changes().is_fresh(found.checked, now);
+                            parts_.changes.is_fresh(found.checked, now);
     return is_current && record_ != nullptr;
 }
 
-void GroupFinder::use(const KnownKey& known) {
+void GroupFinder::accept(const KnownKey& known) {
     group_ = known.record->group;
     key_ = known.group_key;
-    id_ = known.group_id;
+    id_ = known.quota.group_hash;
     record_ = known.group;
     checked_ = known.checked;
 }
 
-void GroupFinder::use(const redis::Lookup& lookup, SteadyTime sent) {
+void GroupFinder::accept(const redis::Lookup& lookup, SteadyTime sent) {
     record_ = std::make_shared<const KeyRecord>(group_record(lookup, group_));
     checked_ = sent;
 }

@@ -12,6 +12,8 @@
 
 namespace tollgate::engine {
 
+struct IdentityParts;
+
 /// The key under which a node keeps the record of a group, in the Redis with this name_hash. The
 /// message of `events` that announces a change of the record is redis::kChangeOfGroup and the
 /// group: a node notes it for this key. No token of a client has this digest. Throws
@@ -26,7 +28,8 @@ KeyRecord group_record(const redis::Lookup& lookup, std::string_view group);
 /// changed, Redis has to be asked.
 class GroupFinder {
   public:
-    explicit GroupFinder(TableSet& tables) : tables_(tables) {}
+    /// The arguments must outlive it.
+    GroupFinder(IdentityParts& parts, const TableSet& tables) : parts_(parts), tables_(tables) {}
 
     /// Whether a table counts groups, and this key has one.
     bool is_needed(const KeyRecord& key) const {
@@ -36,9 +39,9 @@ class GroupFinder {
     /// look-up must tell. Throws std::bad_alloc.
     bool find(const KeyRecord& key);
     /// Takes the record of the group of a key that the worker knows with its group.
-    void use(const KnownKey& known);
+    void accept(const KnownKey& known);
     /// Takes the result of the look-up whose call was sent then. Throws std::bad_alloc.
-    void use(const redis::Lookup& lookup, SteadyTime sent);
+    void accept(const redis::Lookup& lookup, SteadyTime sent);
 
     /// nullptr: not known. Otherwise it is current, or was when Redis was last asked, within
     /// `stale_keys`.
@@ -50,9 +53,8 @@ class GroupFinder {
     SteadyTime checked() const { return checked_; }
 
   private:
-    Engine& engine() const { return tables_.engine(); }
-
-    TableSet& tables_;
+    IdentityParts& parts_;
+    const TableSet& tables_;
     std::string_view group_;
     KeyCache::Key key_{};
     IdHash id_{};

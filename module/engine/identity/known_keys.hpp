@@ -6,11 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "module/engine/quota/worker_quota.hpp"
 #include "module/key/key_record.hpp"
 #include "module/key/subject.hpp"
-#include "module/plan/table_quota.hpp"
-#include "module/quota/recent_refusal.hpp"
-#include "module/quota/slice.hpp"
 #include "module/report/statistics.hpp"
 #include "module/zone/key_cache.hpp"
 
@@ -22,38 +20,23 @@ class TableSet;
 /// the secrets can make two of them with the same hash, and the hash does not reveal the token.
 using TokenHash = std::array<std::uint64_t, 2>;
 
-/// A key that a worker has authenticated for a set of plan tables, or a subject.
+/// A key that a worker has authenticated for a set of plan tables, or a subject: who it is, and its
+/// quotas.
 struct KnownKey {
     TokenHash token{};
     const TableSet* tables = nullptr;  ///< nullptr: none
     KeyCache::Key key{};
     std::shared_ptr<const KeyRecord> record;
-    IdHash id{};  ///< of the record's id
-    std::shared_ptr<const Quotas> quotas;
     RequestStatistics* statistics = nullptr;  ///< of its plan: see TableSet::statistics_of
     SteadyTime checked{};                     ///< when Redis gave the record
     SteadyTime touched{};                     ///< when its use was last recorded in the zone
     SteadyTime used{};
     SteadyTime use_noted_until{};  ///< the end of the minute in which its use is noted
-    Slice slice;
-    RecentRefusal refusal;
-    bool is_watched = false;  ///< see Slices
-    bool is_plain = true;     ///< as its quota was last seen: see tollgate::is_plain
     /// The record of the group, if the quotas are those of the key and its group; otherwise
     /// nullptr. Then `checked` is that of the record that was looked up first.
     std::shared_ptr<const KeyRecord> group{};
     KeyCache::Key group_key{};
-    IdHash group_id{};      ///< of the group's counters
-    TablePosition place{};  ///< see AcquireRequest
-};
-
-/// The values of a request in the tables that count them.
-class ValueSource {
-  public:
-    virtual ~ValueSource() = default;
-    /// The value in the table at this position of the table set. Called once for each of them, when
-    /// the key is authenticated. The text lives as long as the request. Throws std::bad_alloc.
-    virtual std::string_view value(std::size_t table) = 0;
+    WorkerQuota quota{};  ///< of `record`
 };
 
 /// The keys that a worker has authenticated lately, in the worker's own memory. Finding one takes
@@ -81,7 +64,7 @@ class KnownKeys {
     KnownKey& place_for(const TokenHash& token, const TableSet& tables);
 
   private:
-    // 16,384 keys take about 6 MiB.
+    // 16,384 keys take about 8 MiB.
     static constexpr std::size_t kSets = 4096;
     static constexpr std::size_t kWays = 4;
     using Keys = std::array<KnownKey, kWays>;

@@ -2,17 +2,10 @@
 
 #include <algorithm>
 
-#include "module/engine/engine.hpp"
-
 namespace tollgate::engine {
 
-Flights& FlightPlaces::flights() const {
-    return tables_.engine().flights();
-}
-
 FlightKey FlightPlaces::key_of(const TableQuota& quota) const {
-    return {
-        .id = id_hash_, .redis = tables_.engine().settings().name_hash, .table = quota.table_id};
+    return flights_.key_of(id_hash_, quota.table_id);
 }
 
 template <typename Enter>
@@ -30,13 +23,13 @@ FlightAnswer FlightPlaces::enter_each(Enter enter) {
 
 FlightAnswer FlightPlaces::enter(FlightWaiter& waiter) {
     return enter_each([&](const FlightKey& key, const TableQuota& quota) {
-        return flights().enter(id_, key, quota, waiter);
+        return flights_.enter(id_, key, quota, waiter);
     });
 }
 
 FlightAnswer FlightPlaces::enter_alone(bool without_limit) {
     return enter_each([&](const FlightKey& key, const TableQuota& quota) {
-        return flights().enter_alone(id_, key, quota, without_limit);
+        return flights_.enter_alone(id_, key, quota, without_limit);
     });
 }
 
@@ -44,7 +37,7 @@ void FlightPlaces::leave() noexcept {
     for (std::size_t i = 0; i < next_; ++i) {
         const TableQuota& quota = (*quotas_)[i];
         if (quota.in_flight != 0) {
-            flights().leave(key_of(quota));
+            flights_.leave(key_of(quota));
         }
     }
     next_ = 0;
@@ -57,7 +50,7 @@ std::vector<FlightState> FlightPlaces::states() const {
             states.push_back({.table = quota.table,
                               .policy = quota.in_flight_policy,
                               .limit = quota.in_flight,
-                              .requests = flights().in_flight(key_of(quota))});
+                              .requests = flights_.in_flight(key_of(quota))});
         }
     }
     return states;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "module/engine/in_flight/flights.hpp"
-#include "module/engine/table_set.hpp"
 #include "module/plan/limits.hpp"
 
 namespace tollgate::engine {
@@ -17,10 +16,10 @@ namespace tollgate::engine {
 class FlightPlaces {
   public:
     /// The request needs a place in each of these tables that has `in_flight`. If it `is_free`, it
-    /// only shows them. The table set must outlive it.
-    FlightPlaces(TableSet& tables, std::string_view id, const IdHash& id_hash,
+    /// only shows them. `flights` must outlive it.
+    FlightPlaces(Flights& flights, std::string_view id, const IdHash& id_hash,
                  std::shared_ptr<const Quotas> quotas, bool is_free)
-        : tables_(tables),
+        : flights_(flights),
           id_(id),
           id_hash_(id_hash),
           quotas_(std::move(quotas)),
@@ -47,12 +46,11 @@ class FlightPlaces {
     std::vector<FlightState> states() const;
 
   private:
-    Flights& flights() const;
     FlightKey key_of(const TableQuota& quota) const;
     template <typename Enter>
     FlightAnswer enter_each(Enter enter);
 
-    TableSet& tables_;
+    Flights& flights_;
     std::string id_;
     IdHash id_hash_;
     std::shared_ptr<const Quotas> quotas_;

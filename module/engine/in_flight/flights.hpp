@@ -39,6 +39,10 @@ class Flights : private Pinned, private NodeFlights::Returns {
     /// The context must outlive it.
     explicit Flights(EngineContext& context);
 
+    /// The key of an id in this table of the Redis.
+    FlightKey key_of(const IdHash& id, std::uint32_t table) const {
+        return {.id = id, .redis = context_.settings().name_hash, .table = table};
+    }
     /// Takes a place for a request of this id, or refuses it, as far as the node can. Otherwise
     /// returns kAsk, and the waiter gets the answer. Throws std::bad_alloc.
     FlightAnswer enter(std::string_view id, const FlightKey& key, const TableQuota& quota,

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "module/engine/node_heartbeat.hpp"
-
 namespace tollgate::engine {
 
 namespace {
@@ -129,7 +127,7 @@ FlightAnswer NodeFlights::enter_alone(const FlightName& name, std::int64_t limit
     }
     drop_gone(flight, context_.worker());
     const NodePlaces& node = *flight.node();
-    const std::int64_t share = std::max<std::int64_t>(limit / NodeHeartbeat::nodes(context_), 1);
+    const std::int64_t share = std::max<std::int64_t>(limit / context_.nodes(), 1);
     const std::int64_t places =
         without_limit ? std::numeric_limits<std::int32_t>::max()
                       : std::min(std::max<std::int64_t>(

@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "module/engine/quota/acquire_call.hpp"
-#include "module/engine/quota/settlement.hpp"
 #include "module/quota/lease.hpp"
 
 namespace tollgate::engine {
 
-AcquireBatcher::AcquireBatcher(EngineContext& context, Settlement& settlement)
+AcquireBatcher::AcquireBatcher(EngineContext& context, UnitKeeper& keeper)
     : context_(context),
-      settlement_(settlement),
+      keeper_(keeper),
       node_(context.zone().node_name()),
       end_of_turn_(context.make_timer([this] { flush(); })),
       renewal_tick_(context.make_timer([this] { flush(); })) {
@@ -24,25 +23,25 @@ AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
             demand.settles,  demand.refusals_strike, demand.ban.has_value()};
 }
 
-AcquireBatcher::Group& AcquireBatcher::group_of(const AcquireRequest& request) {
+AcquireBatcher::Batch& AcquireBatcher::batch_of(const AcquireRequest& request) {
     const Key key = key_of(request);
-    if (const auto known = groups_.find(key); known != groups_.end()) {
+    if (const auto known = batches_.find(key); known != batches_.end()) {
         return known->second;
     }
     const redis::Slot slot = context_.slot_of(request.slot_text());
     if (spare_.empty()) {
-        return groups_.try_emplace(key, request, slot).first->second;
+        return batches_.try_emplace(key, request, slot).first->second;
     }
     auto node = std::move(spare_.back());
     spare_.pop_back();
     node.key() = key;
     node.mapped().begin(request, slot);
-    return groups_.insert(std::move(node)).position->second;
+    return batches_.insert(std::move(node)).position->second;
 }
 
-/// Nobody waits for the group any more.
-void AcquireBatcher::end(Group& group) noexcept {
-    auto node = groups_.extract(key_of(group.request));
+/// Nobody waits for the batch any more.
+void AcquireBatcher::end(Batch& batch) noexcept {
+    auto node = batches_.extract(key_of(batch.request));
     if (spare_.size() < kMostSpare) {
         node.mapped().request.quotas = nullptr;
         spare_.push_back(std::move(node));
@@ -50,52 +49,52 @@ void AcquireBatcher::end(Group& group) noexcept {
 }
 
 void AcquireBatcher::submit(AcquireWaiter& waiter, const AcquireRequest& request) {
-    Group& group = group_of(request);
-    enqueue(group);
-    group.request.is_plain = group.request.is_plain && request.is_plain;
-    group.request.demand.changed = std::max(group.request.demand.changed, request.demand.changed);
-    group.waiting.push(waiter);
+    Batch& batch = batch_of(request);
+    enqueue(batch);
+    batch.request.is_plain = batch.request.is_plain && request.is_plain;
+    batch.request.demand.changed = std::max(batch.request.demand.changed, request.demand.changed);
+    batch.waiting.push(waiter);
 }
 
 void AcquireBatcher::settle(const AcquireRequest& request) {
-    Group& group = group_of(request);
-    group.request.is_plain = false;
+    Batch& batch = batch_of(request);
+    batch.request.is_plain = false;
     if (request.returns_lease) {
-        group.request.returns_lease = true;
-        group.settle_again = group.is_under_way;
+        batch.request.returns_lease = true;
+        batch.settle_again = batch.is_under_way;
     }
-    enqueue(group);
+    enqueue(batch);
 }
 
-void AcquireBatcher::enqueue(Group& group) {
-    if (group.is_queued || group.is_under_way) {
+void AcquireBatcher::enqueue(Batch& batch) {
+    if (batch.is_queued || batch.is_under_way) {
         return;
     }
-    queued_.push_back(&group);
-    drop_renewal(group);
-    group.is_queued = true;
+    queued_.push_back(&batch);
+    drop_renewal(batch);
+    batch.is_queued = true;
     end_of_turn_->post();
 }
 
 void AcquireBatcher::renew_lease(const AcquireRequest& request) noexcept {
     attempt(context_.log(), [&] {
-        // A group is not made without a place for it.
+        // A batch is not made without a place for it.
         if (renewals_.size() == renewals_.capacity()) {
-            renewals_.reserve(2 * renewals_.size() + kMostGroups);
+            renewals_.reserve(2 * renewals_.size() + kMostBatches);
         }
-        Group& group = group_of(request);
-        group.request.is_plain = false;
-        if (!group.is_queued && !group.is_under_way && !group.is_renewal) {
-            renewals_.push_back(&group);
-            group.is_renewal = true;
+        Batch& batch = batch_of(request);
+        batch.request.is_plain = false;
+        if (!batch.is_queued && !batch.is_under_way && !batch.is_renewal) {
+            renewals_.push_back(&batch);
+            batch.is_renewal = true;
             renewal_tick_->start(renewal_wait(*request.quotas));
         }
     });
 }
 
-void AcquireBatcher::drop_renewal(Group& group) noexcept {
-    if (std::exchange(group.is_renewal, false)) {
-        std::erase(renewals_, &group);
+void AcquireBatcher::drop_renewal(Batch& batch) noexcept {
+    if (std::exchange(batch.is_renewal, false)) {
+        std::erase(renewals_, &batch);
     }
 }
 
@@ -105,22 +104,22 @@ void AcquireBatcher::queue_renewals() noexcept {
         renewal_tick_->start(kMostRenewalWait);
         return;
     }
-    for (Group* group : renewals_) {
-        group->is_renewal = false;
-        if (context_.transport().is_reachable(group->slot)) {
-            group->request.renews_lease = true;
-            group->is_queued = true;
-            queued_.push_back(group);
+    for (Batch* batch : renewals_) {
+        batch->is_renewal = false;
+        if (context_.transport().is_reachable(batch->slot)) {
+            batch->request.renews_lease = true;
+            batch->is_queued = true;
+            queued_.push_back(batch);
         } else {
-            end(*group);
+            end(*batch);
         }
     }
     renewals_.clear();
 }
 
-void AcquireBatcher::enqueue_or_fail(Group& group) noexcept {
-    if (!attempt(context_.log(), [&] { enqueue(group); })) {
-        fail(group);
+void AcquireBatcher::enqueue_or_fail(Batch& batch) noexcept {
+    if (!attempt(context_.log(), [&] { enqueue(batch); })) {
+        fail(batch);
     }
 }
 
@@ -128,47 +127,48 @@ void AcquireBatcher::flush() noexcept {
     end_of_turn_->cancel();
     renewal_tick_->cancel();
     queue_renewals();
-    auto groups = std::exchange(queued_, std::exchange(sent_, {}));
+    auto batches = std::exchange(queued_, std::exchange(sent_, {}));
     if (context_.settings().is_cluster) {
-        std::ranges::sort(groups, {}, &Group::slot);
+        std::ranges::sort(batches, {}, &Batch::slot);
     }
-    for (std::span<Group* const> rest = groups; !rest.empty();) {
-        const auto batch = first_batch(rest);
-        send(batch);
-        rest = rest.subspan(batch.size());
+    for (std::span<Batch* const> rest = batches; !rest.empty();) {
+        const auto first = first_of_one_call(rest);
+        send(first);
+        rest = rest.subspan(first.size());
     }
-    groups.clear();
-    sent_ = std::move(groups);
+    batches.clear();
+    sent_ = std::move(batches);
 }
 
-/// The first groups that one call may decide: their keys must be in one slot, and their numbers
+/// The first batches that one call may decide: their keys must be in one slot, and their numbers
 /// must fit into one reply.
-std::span<AcquireBatcher::Group* const> AcquireBatcher::first_batch(
-    std::span<Group* const> groups) const noexcept {
-    const auto batch = groups.first(std::min(groups.size(), most_groups_));
+std::span<AcquireBatcher::Batch* const> AcquireBatcher::first_of_one_call(
+    std::span<Batch* const> batches) const noexcept {
+    const auto most = batches.first(std::min(batches.size(), most_batches_));
     std::size_t numbers = 0;
-    const auto other = std::ranges::find_if(batch, [&](const Group* group) {
-        numbers += redis::reply_numbers(*group->request.quotas);
-        return group->slot != groups.front()->slot ||
-               (numbers > redis::kMostReplyNumbers && group != groups.front());
+    const auto other = std::ranges::find_if(most, [&](const Batch* batch) {
+        numbers += redis::reply_numbers(*batch->request.quotas);
+        return batch->slot != batches.front()->slot ||
+               (numbers > redis::kMostReplyNumbers && batch != batches.front());
     });
-    return {batch.begin(), other};
+    return {most.begin(), other};
 }
 
-void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
-    const redis::Slot slot = groups.front()->slot;
+void AcquireBatcher::send(std::span<Batch* const> batches) noexcept {
+    const redis::Slot slot = batches.front()->slot;
     std::unique_ptr<AcquireCall> pending;
     redis::Call call;
     const bool ready = attempt(context_.log(), [&] {
-        pending = std::make_unique<AcquireCall>(*this, slot, groups.size());
-        pending->prepare(groups);
+        pending = std::make_unique<AcquireCall>(*this, slot, batches.size());
+        pending->prepare(batches);
         call = pending->call();
     });
     if (!ready) {
-        // Groups that are not in the call first: when the call fails, its groups may be destroyed.
-        for (Group* group : groups) {
-            if (group->is_queued) {
-                fail(*group);
+        // Batches that are not in the call first: when the call fails, its batches may be
+        // destroyed.
+        for (Batch* batch : batches) {
+            if (batch->is_queued) {
+                fail(*batch);
             }
         }
         if (pending) {
@@ -184,30 +184,30 @@ void AcquireBatcher::send(std::span<Group* const> groups) noexcept {
     }
 }
 
-/// The group's call has ended. Requests that arrived in the meantime are decided again: a lease may
+/// The batch's call has ended. Requests that arrived in the meantime are decided again: a lease may
 /// serve them.
-void AcquireBatcher::finish(Group& group) noexcept {
-    group.is_under_way = false;
-    WaitList<AcquireWaiter> waiting(std::move(group.waiting));
+void AcquireBatcher::finish(Batch& batch) noexcept {
+    batch.is_under_way = false;
+    WaitList<AcquireWaiter> waiting(std::move(batch.waiting));
     waiting.drain([](AcquireWaiter& waiter) { waiter.on_retry(); });
-    if (std::exchange(group.settle_again, false)) {
-        enqueue_or_fail(group);
-    } else if (!group.is_queued && !group.is_under_way && !group.is_renewal) {
-        end(group);
+    if (std::exchange(batch.settle_again, false)) {
+        enqueue_or_fail(batch);
+    } else if (!batch.is_queued && !batch.is_under_way && !batch.is_renewal) {
+        end(batch);
         if (is_idle()) {
-            settlement_.go_on();
+            settler_->on_idle();
         }
     }
 }
 
-/// No call can be made for the group.
-void AcquireBatcher::fail(Group& group) noexcept {
-    group.is_queued = false;
-    drop_renewal(group);
-    WaitList<AcquireWaiter> waiting(std::move(group.waiting));
+/// No call can be made for the batch.
+void AcquireBatcher::fail(Batch& batch) noexcept {
+    batch.is_queued = false;
+    drop_renewal(batch);
+    WaitList<AcquireWaiter> waiting(std::move(batch.waiting));
     waiting.drain(
         [](AcquireWaiter& waiter) { waiter.on_unavailable(AcquireFailure::kNotApplied); });
-    end(group);
+    end(batch);
 }
 
 }  // namespace tollgate::engine

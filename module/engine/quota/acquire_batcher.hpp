@@ -18,16 +18,31 @@
 
 namespace tollgate::engine {
 
-class Settlement;
+class UnitKeeper;
 
-/// Sends the acquires of a worker's requests to Redis in batches. A group is all requests for one
-/// id that are alike: same quotas, cost and handling of strikes. The groups of one turn of the
-/// event loop share a call, up to kMostGroups, and up to redis::kMostReplyNumbers. While a call for
-/// a group is under way, further requests for it wait; they are decided again when it ends.
+/// Sends the acquires of a worker's requests to Redis in batches. A batch is all requests for one
+/// id that are alike: same quotas, cost and handling of strikes. The batches of one turn of the
+/// event loop share a call, up to kMostBatches, and up to redis::kMostReplyNumbers. While a call
+/// for a batch is under way, further requests for it wait; they are decided again when it ends.
 class AcquireBatcher : private Pinned {
   public:
-    /// The arguments must outlive it.
-    AcquireBatcher(EngineContext& context, Settlement& settlement);
+    /// Settles what calls leave.
+    class Settler {
+      public:
+        virtual ~Settler() = default;
+        /// Whether the leases of these quotas are returned at once. Locks the node.
+        virtual bool returns_leases(const Quotas& quotas) const = 0;
+        /// A call for the id of this request has ended, after which the node may hold more. Throws
+        /// std::bad_alloc.
+        virtual void settle_if_left(const AcquireRequest& request) = 0;
+        /// All calls have ended.
+        virtual void on_idle() noexcept = 0;
+    };
+
+    /// The arguments must outlive it. set_settler() must follow before anything else is called.
+    AcquireBatcher(EngineContext& context, UnitKeeper& keeper);
+    /// The settler must live until no function is called any more.
+    void set_settler(Settler& settler) noexcept { settler_ = &settler; }
     /// Waiters get no callback.
     ~AcquireBatcher() = default;
 
@@ -43,23 +58,23 @@ class AcquireBatcher : private Pinned {
     /// next call for any id, after renewal_wait() at the latest.
     void renew_lease(const AcquireRequest& request) noexcept;
 
-    /// Sends queued groups now rather than at the end of this turn.
+    /// Sends queued batches now rather than at the end of this turn.
     void flush() noexcept;
 
     /// Whether no call is under way or queued.
-    bool is_idle() const { return groups_.empty(); }
+    bool is_idle() const { return batches_.empty(); }
 
   private:
-    /// The most groups of one call; 1 after Redis answered CROSSSLOT.
-    static constexpr std::size_t kMostGroups = 32;
+    /// The most batches of one call; 1 after Redis answered CROSSSLOT.
+    static constexpr std::size_t kMostBatches = 32;
 
-    /// The most nodes of `groups_` that are kept for further groups.
-    static constexpr std::size_t kMostSpare = 2 * kMostGroups;
+    /// The most nodes of `batches_` that are kept for further batches.
+    static constexpr std::size_t kMostSpare = 2 * kMostBatches;
 
-    struct Group {
-        Group(const AcquireRequest& first, redis::Slot slot_of_id) { begin(first, slot_of_id); }
+    struct Batch {
+        Batch(const AcquireRequest& first, redis::Slot slot_of_id) { begin(first, slot_of_id); }
 
-        /// Makes an ended group a new one. Throws std::bad_alloc.
+        /// Makes an ended batch a new one. Throws std::bad_alloc.
         void begin(const AcquireRequest& first, redis::Slot slot_of_id) {
             id = first.id;
             name_of_group = first.group;
@@ -81,7 +96,7 @@ class AcquireBatcher : private Pinned {
         bool was_late = false;      ///< Redis refused the last call: its deadline had passed
         bool settle_again = false;  ///< queue it once more when its call has ended
     };
-    /// What the requests of a group have in common.
+    /// What the requests of a batch have in common.
     struct Key {
         IdHash id;
         const Quotas* quotas;
@@ -97,34 +112,35 @@ class AcquireBatcher : private Pinned {
                    std::hash<const Quotas*>()(key.quotas);
         }
     };
-    using Groups = std::unordered_map<Key, Group, KeyHash>;
+    using Batches = std::unordered_map<Key, Batch, KeyHash>;
     friend class AcquireCall;
 
     static Key key_of(const AcquireRequest& request);
-    Group& group_of(const AcquireRequest& request);
-    void end(Group& group) noexcept;
-    void enqueue(Group& group);
-    void enqueue_or_fail(Group& group) noexcept;
-    void drop_renewal(Group& group) noexcept;
+    Batch& batch_of(const AcquireRequest& request);
+    void end(Batch& batch) noexcept;
+    void enqueue(Batch& batch);
+    void enqueue_or_fail(Batch& batch) noexcept;
+    void drop_renewal(Batch& batch) noexcept;
     void queue_renewals() noexcept;
-    std::span<Group* const> first_batch(std::span<Group* const> groups) const noexcept;
-    void send(std::span<Group* const> groups) noexcept;
-    void finish(Group& group) noexcept;
-    void fail(Group& group) noexcept;
+    std::span<Batch* const> first_of_one_call(std::span<Batch* const> batches) const noexcept;
+    void send(std::span<Batch* const> batches) noexcept;
+    void finish(Batch& batch) noexcept;
+    void fail(Batch& batch) noexcept;
 
     EngineContext& context_;
     NodeCall calls_{context_, LogLevel::kError, {}};
-    Settlement& settlement_;
+    UnitKeeper& keeper_;
+    Settler* settler_ = nullptr;
     std::string node_;  ///< Zone::node_name
-    Groups groups_;
-    std::vector<Groups::node_type> spare_;  ///< of ended groups
-    std::vector<Group*> queued_;            ///< to be sent at the end of this turn
-    std::vector<Group*> sent_;              ///< empty; its memory is used again
-    redis::KnownTerms terms_;               ///< of earlier calls
-    redis::AcquireResults results_;         ///< of an earlier call; their memory is used again
-    std::size_t most_groups_ = kMostGroups;
+    Batches batches_;
+    std::vector<Batches::node_type> spare_;  ///< of ended batches
+    std::vector<Batch*> queued_;             ///< to be sent at the end of this turn
+    std::vector<Batch*> sent_;               ///< empty; its memory is used again
+    redis::KnownTerms terms_;                ///< of earlier calls
+    redis::AcquireResults results_;          ///< of an earlier call; their memory is used again
+    std::size_t most_batches_ = kMostBatches;
     std::unique_ptr<Timer> end_of_turn_;
-    std::vector<Group*> renewals_;         ///< to be sent with the next call, or when the tick ends
+    std::vector<Batch*> renewals_;         ///< to be sent with the next call, or when the tick ends
     std::unique_ptr<Timer> renewal_tick_;  ///< runs if `renewals_` has any
 };
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/engine/node_heartbeat.hpp"
 #include "module/engine/quota/loaded_states.hpp"
-#include "module/engine/quota/settlement.hpp"
 #include "module/quota/acquire_reply.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/plain_acquire.hpp"
@@ -15,25 +13,25 @@
 
 namespace tollgate::engine {
 
-AcquireCall::AcquireCall(AcquireBatcher& batcher, redis::Slot slot, std::size_t groups)
+AcquireCall::AcquireCall(AcquireBatcher& batcher, redis::Slot slot, std::size_t batches)
     : batcher_(batcher), context_(batcher.context_), slot_(slot), sent_(context_.clock().steady()) {
-    items_.reserve(groups);
-    acquires_.reserve(groups);
+    items_.reserve(batches);
+    acquires_.reserve(batches);
 }
 
-void AcquireCall::prepare(std::span<Group* const> groups) {
-    idle_.reserve(groups.size());
+void AcquireCall::prepare(std::span<Batch* const> batches) {
+    idle_.reserve(batches.size());
     deadline_ = context_.redis_clock(slot_).deadline(sent_, context_.settings().timeout);
-    for (Group* group : groups) {
-        if (!add(*group)) {
-            idle_.push_back(group);
+    for (Batch* batch : batches) {
+        if (!add(*batch)) {
+            idle_.push_back(batch);
         }
     }
 }
 
 void AcquireCall::finish_idle() noexcept {
-    for (Group* group : std::exchange(idle_, {})) {
-        batcher_.finish(*group);
+    for (Batch* batch : std::exchange(idle_, {})) {
+        batcher_.finish(*batch);
     }
 }
 
@@ -55,49 +53,49 @@ redis::Call AcquireCall::call() {
                                 .tag = std::move(tag)});
 }
 
-/// Adds a group that needs nothing of the states to the call. False if the group has no waiter:
+/// Adds a batch that needs nothing of the states to the call. False if the batch has no waiter:
 /// then there is nothing to ask.
-bool AcquireCall::add_plain(Group& group) {
-    group.is_queued = false;
-    if (group.waiting.empty()) {
+bool AcquireCall::add_plain(Batch& batch) {
+    batch.is_queued = false;
+    if (batch.waiting.empty()) {
         return false;
     }
     Acquire& acquire = acquires_.emplace_back();
-    Item& item = items_.emplace_back(group, acquire);
-    item.asking.append(group.waiting);
-    acquire.id = group.request.id;
-    acquire.group = group.request.group;
-    acquire.quotas = group.request.quotas;
-    acquire.demand = group.request.demand;
+    Item& item = items_.emplace_back(batch, acquire);
+    item.asking.append(batch.waiting);
+    acquire.id = batch.request.id;
+    acquire.group = batch.request.group;
+    acquire.quotas = batch.request.quotas;
+    acquire.demand = batch.request.demand;
     acquire.count = static_cast<std::int64_t>(item.asking.size());
-    group.is_under_way = true;
+    batch.is_under_way = true;
     return true;
 }
 
 /// False if there is nothing to ask and nothing to report.
-bool AcquireCall::add(Group& group) {
-    if (group.request.is_plain) {
-        return add_plain(group);
+bool AcquireCall::add(Batch& batch) {
+    if (batch.request.is_plain) {
+        return add_plain(batch);
     }
-    group.request.demand.changed =
-        std::max(group.request.demand.changed,
-                 context_.zone().last_change(context_.settings().name_hash, group.request.id_hash));
-    if (group.request.group_key != 0) {
-        group.request.demand.changed = std::max(
-            group.request.demand.changed, context_.zone().last_change_of(group.request.group_key));
+    batch.request.demand.changed =
+        std::max(batch.request.demand.changed,
+                 context_.zone().last_change(context_.settings().name_hash, batch.request.id_hash));
+    if (batch.request.group_key != 0) {
+        batch.request.demand.changed = std::max(
+            batch.request.demand.changed, context_.zone().last_change_of(batch.request.group_key));
     }
-    const AcquireRequest& request = group.request;
+    const AcquireRequest& request = batch.request;
     const Quotas& quotas = *request.quotas;
     Acquire& acquire = acquires_.emplace_back();
-    Item& item = items_.emplace_back(group, acquire);
-    item.asking.append(group.waiting);
+    Item& item = items_.emplace_back(batch, acquire);
+    item.asking.append(batch.waiting);
     const auto count = static_cast<std::int64_t>(item.asking.size());
-    group.is_queued = false;
+    batch.is_queued = false;
     const ClockBounds now = context_.clock_bounds(slot_, context_.clock().steady());
     const bool returns_leases =
-        batcher_.settlement_.returns_leases(quotas) || (request.returns_lease && count == 0);
+        batcher_.settler_->returns_leases(quotas) || (request.returns_lease && count == 0);
     const bool renews_lease =
-        std::exchange(group.request.renews_lease, false) && !returns_leases && count == 0;
+        std::exchange(batch.request.renews_lease, false) && !returns_leases && count == 0;
     const bool is_recalled = tollgate::is_recalled(
         quotas,
         context_.zone().last_recall(context_.settings().name_hash, request.id_hash,
@@ -111,7 +109,7 @@ bool AcquireCall::add(Group& group) {
         return false;
     };
     for (;;) {
-        LoadedStates states(stripe, context_, request);
+        LoadedStates states(stripe, context_, batcher_.keeper_, request);
         if (returns_leases) {
             return_leases(states, quotas);
         }
@@ -131,7 +129,7 @@ bool AcquireCall::add(Group& group) {
         }
         if (std::ranges::any_of(quotas, &TableQuota::has_bucket) &&
             std::ranges::any_of(std::span<const QuotaState>(states), owes)) {
-            states.share_among(NodeHeartbeat::nodes(context_));  // Its share of a bucket refilled.
+            states.share_among(context_.nodes());  // Its share of a bucket refilled.
         }
         acquire = tollgate::prepare(states, quotas, request.demand, count, lease, now, last_report);
         acquire.id = request.id;
@@ -143,7 +141,7 @@ bool AcquireCall::add(Group& group) {
         if (is_needed && (saved || last_report == nullptr)) {
             // A lease needs room in the zone.
             acquire.lease = saved && !returns_leases ? acquire.lease : 0;
-            group.is_under_way = true;
+            batch.is_under_way = true;
             return true;
         }
         if (!is_needed) {
@@ -186,7 +184,7 @@ void AcquireCall::on_result(redis::ReplyValues values) noexcept {
 bool AcquireCall::on_timeout() noexcept {
     const bool done = attempt(context_.log(), [&] {
         for (Item& item : items_) {
-            item.copy = std::make_unique<Group>(item.group->request, slot_);
+            item.copy = std::make_unique<Batch>(item.batch->request, slot_);
         }
     });
     if (!done) {
@@ -195,12 +193,12 @@ bool AcquireCall::on_timeout() noexcept {
     }
     has_timed_out_ = true;
     for (Item& item : items_) {
-        Group& group = *std::exchange(item.group, item.copy.get());
-        item.acquire->id = item.group->id;
-        item.acquire->group = item.group->name_of_group;
+        Batch& batch = *std::exchange(item.batch, item.copy.get());
+        item.acquire->id = item.batch->id;
+        item.acquire->group = item.batch->name_of_group;
         item.asking.drain(
             [](AcquireWaiter& waiter) { waiter.on_unavailable(AcquireFailure::kUnknown); });
-        batcher_.finish(group);
+        batcher_.finish(batch);
     }
     return true;
 }
@@ -228,7 +226,7 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
     }
     auto items = std::exchange(items_, {});
     for (std::size_t i = 0; i < items.size(); ++i) {
-        items[i].group->was_late = false;
+        items[i].batch->was_late = false;
         if (const auto* acquired = std::get_if<Acquired>(&results.of_ids[i])) {
             decide_waiters(items[i], *acquired, results.now);
             finish(items[i]);
@@ -242,10 +240,10 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
     }
 }
 
-/// Stores the result of a group of which most are, that of a rare key: all requests are granted and
+/// Stores the result of a batch of which most are, that of a rare key: all requests are granted and
 /// still wait, and the id holds nothing. False if it is none of these.
 bool AcquireCall::count_in_place(Item& item, const Acquired& acquired, SteadyTime now) {
-    const AcquireRequest& request = item.group->request;
+    const AcquireRequest& request = item.batch->request;
     const Quotas& quotas = *request.quotas;
     if (!item.is_plain || quotas.size() != 1 || acquired.granted != item.acquire->count ||
         item.asking.size() != static_cast<std::size_t>(acquired.granted) ||
@@ -266,18 +264,18 @@ bool AcquireCall::count_in_place(Item& item, const Acquired& acquired, SteadyTim
     return item.is_applied;
 }
 
-/// Stores the result of one group.
+/// Stores the result of one batch.
 void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime now) {
     if (count_in_place(item, acquired, now)) {
         return;
     }
-    const AcquireRequest& request = item.group->request;
+    const AcquireRequest& request = item.batch->request;
     const Quotas& quotas = *request.quotas;
     const std::int64_t cost = request.demand.cost;
-    const bool returns_leases = batcher_.settlement_.returns_leases(quotas);  // locks the node
+    const bool returns_leases = batcher_.settler_->returns_leases(quotas);  // locks the node
     const ClockBounds bounds = context_.clock_bounds(slot_, context_.clock().steady());
     const LockedStripe stripe(context_.zone(), request.id_hash);
-    LoadedStates states(stripe, context_, request);
+    LoadedStates states(stripe, context_, batcher_.keeper_, request);
     if (item.is_plain) {
         note_plain(states, quotas, *item.acquire, std::chrono::floor<SteadyTime>(sent_));
     }
@@ -307,19 +305,19 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     // Before it exits, the node's last worker settles everything: a lease that this reply granted,
     // and owed units that were not in this call's report.
     if (holds && returns_leases) {
-        item.group->settle_again = true;
-        item.group->request.is_plain = false;
+        item.batch->settle_again = true;
+        item.batch->request.is_plain = false;
     }
     item.is_applied = true;
 }
 
-/// Stores the result of one group of a call that has timed out.
+/// Stores the result of one batch of a call that has timed out.
 void AcquireCall::apply_late(Item& item, const Acquired& acquired, SteadyTime now) {
-    const AcquireRequest& request = item.group->request;
+    const AcquireRequest& request = item.batch->request;
     const Quotas& quotas = *request.quotas;
     {
         const LockedStripe stripe(context_.zone(), request.id_hash);
-        LoadedStates states(stripe, context_, request);
+        LoadedStates states(stripe, context_, batcher_.keeper_, request);
         apply_late_reply(states, quotas, *item.acquire, acquired);
         states.save(now);
     }
@@ -328,20 +326,20 @@ void AcquireCall::apply_late(Item& item, const Acquired& acquired, SteadyTime no
     if (units > 0) {
         context_.statistics().note_lease(static_cast<std::uint64_t>(units) * quotas.size());
     }
-    batcher_.settlement_.settle_if_left(request);
+    batcher_.settler_->settle_if_left(request);
 }
 
-/// The call of the item's group has ended.
+/// The call of the item's batch has ended.
 void AcquireCall::finish(Item& item) noexcept {
     if (!item.copy) {
-        batcher_.finish(*item.group);
+        batcher_.finish(*item.batch);
     }
 }
 
 /// Grants the requests that came first. Each response shows the windows as they were after its own
 /// request.
 void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept {
-    const std::int64_t cost = item.group->request.demand.cost;
+    const std::int64_t cost = item.batch->request.demand.cost;
     const std::int64_t present =
         std::min(acquired.granted, static_cast<std::int64_t>(item.asking.size()));
     std::int64_t index = 0;
@@ -384,33 +382,33 @@ bool AcquireCall::is_expected(std::string_view error) const noexcept {
 
 void AcquireCall::on_refusal(std::string_view error) noexcept {
     if (is_expected(error)) {
-        batcher_.most_groups_ = 1;
+        batcher_.most_batches_ = 1;
         send_again(false);
     } else {
         fail_all(AcquireFailure::kNotApplied);
     }
 }
 
-/// Redis decided nothing: queues the groups again. A group that was late twice fails.
+/// Redis decided nothing: queues the batches again. A batch that was late twice fails.
 void AcquireCall::send_again(bool was_late) noexcept {
     auto items = std::exchange(items_, {});
     for (Item& item : items) {
-        Group& group = *item.group;
+        Batch& batch = *item.batch;
         if (item.copy) {
             restore(item, AcquireFailure::kNotApplied);
             continue;
         }
-        if (was_late && std::exchange(group.was_late, true)) {
-            group.was_late = false;
+        if (was_late && std::exchange(batch.was_late, true)) {
+            batch.was_late = false;
             fail(item, AcquireFailure::kNotApplied);
             continue;
         }
         restore(item, AcquireFailure::kNotApplied);
-        group.request.is_plain = false;  // The states may have changed.
-        group.is_under_way = false;
-        item.asking.append(group.waiting);
-        group.waiting.append(item.asking);
-        batcher_.enqueue_or_fail(group);
+        batch.request.is_plain = false;  // The states may have changed.
+        batch.is_under_way = false;
+        item.asking.append(batch.waiting);
+        batch.waiting.append(item.asking);
+        batcher_.enqueue_or_fail(batch);
     }
 }
 
@@ -425,9 +423,9 @@ void AcquireCall::restore(const Item& item, AcquireFailure failure) noexcept {
         return;
     }
     attempt(context_.log(), [&] {
-        const AcquireRequest& request = item.group->request;
+        const AcquireRequest& request = item.batch->request;
         const LockedStripe stripe(context_.zone(), request.id_hash);
-        LoadedStates states(stripe, context_, request);
+        LoadedStates states(stripe, context_, batcher_.keeper_, request);
         tollgate::restore(states, *request.quotas, *item.acquire, failure);
         if (failure == AcquireFailure::kUnknown && item.acquire->lease > 0 && !item.is_applied) {
             note_lost_call(states, number_, executed_until());

@@ -14,21 +14,21 @@
 
 namespace tollgate::engine {
 
-/// One call of the acquire script: prepares it from the state of each group's quotas, and applies
+/// One call of the acquire script: prepares it from the state of each batch's quotas, and applies
 /// its reply to them and to the waiters.
 class AcquireCall : public NodeCall::Reply {
   public:
-    using Group = AcquireBatcher::Group;
+    using Batch = AcquireBatcher::Batch;
 
-    /// For this many groups, whose quotas are in this slot. Throws std::bad_alloc.
-    AcquireCall(AcquireBatcher& batcher, redis::Slot slot, std::size_t groups);
+    /// For this many batches, whose quotas are in this slot. Throws std::bad_alloc.
+    AcquireCall(AcquireBatcher& batcher, redis::Slot slot, std::size_t batches);
     /// Waiters get no callback.
     ~AcquireCall() override = default;
 
-    /// Takes the waiters of the groups, and the units to report. Throws std::bad_alloc; then call
+    /// Takes the waiters of the batches, and the units to report. Throws std::bad_alloc; then call
     /// finish_idle() and fail_all().
-    void prepare(std::span<Group* const> groups);
-    /// Finishes the groups with nothing to ask and nothing to report, which may destroy them.
+    void prepare(std::span<Batch* const> batches);
+    /// Finishes the batches with nothing to ask and nothing to report, which may destroy them.
     void finish_idle() noexcept;
     bool empty() const { return items_.empty(); }
     /// The call to send. Throws std::bad_alloc.
@@ -47,15 +47,15 @@ class AcquireCall : public NodeCall::Reply {
     void on_refusal(std::string_view error) noexcept override;
     bool is_expected(std::string_view error) const noexcept override;
 
-    /// What the call asks for one group.
+    /// What the call asks for one batch.
     struct Item {
-        Item(Group& asked, Acquire& sent)
-            : group(&asked), acquire(&sent), is_plain(asked.request.is_plain) {}
+        Item(Batch& asked, Acquire& sent)
+            : batch(&asked), acquire(&sent), is_plain(asked.request.is_plain) {}
 
-        /// In a call that has timed out, a copy of the group, of which only `request` is used: the
-        /// group goes on.
-        std::unique_ptr<Group> copy;
-        Group* group;
+        /// In a call that has timed out, a copy of the batch, of which only `request` is used: the
+        /// batch goes on.
+        std::unique_ptr<Batch> copy;
+        Batch* batch;
         Acquire* acquire;
         bool is_plain;  ///< see tollgate::is_plain: the states do not know of the call
         WaitList<AcquireWaiter> asking;
@@ -64,8 +64,8 @@ class AcquireCall : public NodeCall::Reply {
         bool is_applied = false;  ///< the result is in the zone
     };
 
-    bool add(Group& group);
-    bool add_plain(Group& group);
+    bool add(Batch& batch);
+    bool add_plain(Batch& batch);
     void apply(const redis::AcquireResults& results);
     void apply_late(Item& item, const Acquired& acquired, SteadyTime now);
     void finish(Item& item) noexcept;
@@ -85,7 +85,7 @@ class AcquireCall : public NodeCall::Reply {
     Instant deadline_{};        ///< by Redis's clock; 0: its clock is not known
     std::uint64_t number_ = 0;  ///< Zone::number_call; 0: no lease is asked for
     bool has_timed_out_ = false;
-    std::vector<Group*> idle_;  ///< groups that need no call
+    std::vector<Batch*> idle_;  ///< batches that need no call
     std::vector<Item> items_;
     std::vector<Acquire> acquires_;  ///< one for each item
 };

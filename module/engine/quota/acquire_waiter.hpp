@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "module/quota/local_decision.hpp"
 #include "module/quota/owed_units.hpp"
 #include "module/zone/quota_cache.hpp"
+#include "module/zone/zone.hpp"
 
 namespace tollgate::engine {
 
@@ -30,6 +32,13 @@ struct AcquireRequest {
     /// Where the zone had the quota if it is the only one: it is looked for there first.
     TablePosition place{};
 
+    /// When the last change was noticed of the key, of its id, or of its group, in the Redis with
+    /// this name_hash; 0: never.
+    SteadyTime last_change(const Zone& zone, std::uint32_t redis) const {
+        const SteadyTime of_key =
+            std::max(zone.last_change_of(api_key), zone.last_change(redis, id_hash));
+        return group_key == 0 ? of_key : std::max(of_key, zone.last_change_of(group_key));
+    }
     /// The text whose slot has the quotas.
     std::string_view slot_text() const { return group.empty() ? id : group; }
     /// The hash that identifies the counters of the group. If the request is not that of a key, its

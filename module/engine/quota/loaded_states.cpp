@@ -33,9 +33,13 @@ void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept {
     add(statistics["lost_calls.left"], counts.calls_left);
 }
 
-LoadedStates::LoadedStates(const LockedStripe& stripe, EngineContext& context,
+LoadedStates::LoadedStates(const LockedStripe& stripe, EngineContext& context, UnitKeeper& keeper,
                            const AcquireRequest& request)
-    : stripe_(stripe), context_(context), request_(request), redis_(context.settings().name_hash) {
+    : stripe_(stripe),
+      context_(context),
+      keeper_(keeper),
+      request_(request),
+      redis_(context.settings().name_hash) {
     const Quotas& quotas = *request.quotas;
     if (quotas.size() == 1) {
         Stored& stored = one_stored_.emplace(request, quotas.front(), redis_);
@@ -129,7 +133,7 @@ void LoadedStates::keep_units(std::size_t table) noexcept {
     QuotaState& state = states_[table];
     drop_lost_calls(state);
     const TableQuota& quota = (*request_.quotas)[table];
-    if (is_held(state) && !context_.unstored().take(request_, quota, state)) {
+    if (is_held(state) && !keeper_.keep(request_, quota, state)) {
         count(context_.statistics(), lost_with(state, quota));
         state.lease = 0;
         for (QuotaState::Window& window : state.windows) {

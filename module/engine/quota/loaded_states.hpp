@@ -14,12 +14,23 @@ namespace tollgate::engine {
 /// Adds the counts to the statistics.
 void count(RedisStatistics& statistics, const UnitCounts& counts) noexcept;
 
+/// Keeps units of quotas for which the zone has no place.
+class UnitKeeper {
+  public:
+    virtual ~UnitKeeper() = default;
+    /// Takes over the units of a state. They are still in the state if it cannot keep more: false.
+    /// The request may have other quotas, too.
+    virtual bool keep(const AcquireRequest& request, const TableQuota& quota,
+                      QuotaState& state) noexcept = 0;
+};
+
 /// The states of an id's quotas, loaded from its stripe, to be saved under the same lock; and its
 /// ban, if the demand can be banned.
 class LoadedStates : private Pinned {
   public:
     /// All arguments must outlive it. Throws std::bad_alloc if there are several quotas.
-    LoadedStates(const LockedStripe& stripe, EngineContext& context, const AcquireRequest& request);
+    LoadedStates(const LockedStripe& stripe, EngineContext& context, UnitKeeper& keeper,
+                 const AcquireRequest& request);
 
     operator std::span<QuotaState>() { return states_; }
     operator std::span<const QuotaState>() const { return states_; }
@@ -37,8 +48,8 @@ class LoadedStates : private Pinned {
     bool prepare_records(Slice& slice, std::uint32_t process);
 
     /// Saves the states, and adds their unit counts to the statistics. False if the zone has no
-    /// room for one of them. If that state was not stored, the worker keeps its units (see
-    /// UnstoredUnits), or they are lost, and counted as such. A state that owes more than a small
+    /// room for one of them. If that state was not stored, the keeper takes its units, or they
+    /// are lost, and counted as such. A state that owes more than a small
     /// place has room for is treated alike. If there is no room for its report, the state stays as
     /// it was in the zone, and its units are not counted.
     bool save(SteadyTime now) noexcept;
@@ -60,6 +71,7 @@ class LoadedStates : private Pinned {
 
     const LockedStripe& stripe_;
     EngineContext& context_;
+    UnitKeeper& keeper_;
     const AcquireRequest& request_;
     std::uint32_t redis_;
     /// Where a state is stored.

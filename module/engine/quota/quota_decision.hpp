@@ -2,29 +2,51 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
-#include "module/engine/identity/authenticator.hpp"
-#include "module/engine/identity/group_finder.hpp"
 #include "module/engine/quota/acquire_waiter.hpp"
 #include "module/engine/quota/loaded_states.hpp"
+#include "module/engine/quota/worker_quota.hpp"
 
 namespace tollgate::engine {
+
+struct QuotaParts;
 
 /// Decides one request by the quotas of its key, as far as the node can: in the worker's own
 /// memory, by the counts and leases in the zone, or alone in an outage.
 class QuotaDecision {
   public:
-    /// All must outlive it.
-    QuotaDecision(TableSet& tables, Authenticator& key, const GroupFinder& group)
-        : tables_(tables), key_(key), group_(group) {}
+    /// What the decision has to know of the key.
+    struct Key {
+        /// What the worker keeps of the quotas; nullptr: nothing.
+        WorkerQuota* kept = nullptr;
+        /// If `kept`: when a change of the key or of its id was last noticed; 0: never.
+        SteadyTime changed{};
+        /// Whether the request may be counted while Redis is unreachable.
+        bool may_count_alone = false;
+    };
+    /// What the request asks of its quotas: see Demand.
+    struct Asked {
+        std::int64_t cost = 0;  ///< in units
+        bool refusals_strike = false;
+        bool settles = false;
+        const std::optional<BanPolicy>& ban;  ///< of keys with limits
+    };
 
-    /// Chooses the quotas of the key with this record, which must outlive this object, of its group
-    /// if that is needed, and of the values of the request. False if its plan is not in every
-    /// table, or its limits are invalid. Throws std::bad_alloc.
-    bool choose(const std::shared_ptr<const KeyRecord>& record, ValueSource& values);
-    /// What the request asks of them. `settles`: see Demand.
-    void set_demand(std::int64_t cost, bool refusals_strike, bool settles);
+    /// The parts must outlive it.
+    explicit QuotaDecision(QuotaParts& parts) : parts_(parts) {}
+
+    /// Begins with the quotas of this request, whose texts must outlive this object. Without
+    /// quotas, nothing may follow.
+    void begin(AcquireRequest request, const Key& key);
+    /// What the request asks of the quotas.
+    void set_demand(const Asked& asked);
+    /// The request waits. Meanwhile another one may give what the worker keeps to another key.
+    void forget_kept() noexcept { key_.kept = nullptr; }
+    /// Lets Redis decide. The waiter, which must not wait already, gets one callback, not before
+    /// this returns. Throws std::bad_alloc; then it does not wait.
+    void ask(AcquireWaiter& waiter);
     /// Redis may have counted a strike for the request: no refusal of it is a further one.
     void end_strikes() { request_.demand.refusals_strike = false; }
 
@@ -52,32 +74,25 @@ class QuotaDecision {
                 std::int64_t units) const;
 
   private:
-    Engine& engine() const { return tables_.engine(); }
-
-    std::shared_ptr<const Quotas> quotas_of_key() const;
-    void choose_with_group(const KeyRecord& record);
     SteadyTime last_change() const;
-    void choose_by_values(const std::shared_ptr<const KeyRecord>& record, ValueSource& source);
-
     ClockBounds clock_bounds(ExactSteadyTime time) const;
-    Decision take_from_slice(const KnownKey& known, ExactSteadyTime now) const;
+    Decision take_from_slice(const WorkerQuota& kept, ExactSteadyTime now) const;
     Decision repeat(RecentRefusal& refusal, ExactSteadyTime now) const;
     void note_place(TablePosition place);
     bool needs_only_redis();
-    bool return_slice(KnownKey& known, LoadedStates& states, SteadyTime now) const;
-    Decision decide_in_zone(KnownKey* known, const ClockBounds& now);
-    Decision decide(LoadedStates& states, KnownKey* known, bool is_changed, const ClockBounds& now);
+    bool return_slice(WorkerQuota& kept, LoadedStates& states, SteadyTime now) const;
+    Decision decide_in_zone(WorkerQuota* kept, const ClockBounds& now);
+    Decision decide(LoadedStates& states, WorkerQuota* kept, bool is_changed,
+                    const ClockBounds& now);
     void renew_lease() const noexcept;
     bool counts_alone() const;
     Decision count_alone(LoadedStates& states, const ClockBounds& now);
     Decision describe(LocalAnswer answer, const LoadedStates& states,
                       const ClockBounds& time) const;
 
-    TableSet& tables_;
-    Authenticator& key_;
-    const GroupFinder& group_;
+    QuotaParts& parts_;
     AcquireRequest request_;
-    const KeyRecord* record_ = nullptr;
+    Key key_;
     bool is_renewal_due_ = false;  ///< of the lease that has granted the request
 };
 

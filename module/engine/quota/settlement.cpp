@@ -5,9 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "module/engine/quota/acquire_batcher.hpp"
-#include "module/engine/quota/loaded_states.hpp"
-#include "module/engine/quota/slices.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/owed_units.hpp"
 #include "module/text/parse_error.hpp"
@@ -64,11 +61,15 @@ SteadyTime due_at(const QuotaCache::HeldSummary& held, const PlanTable& table) {
 
 }  // namespace
 
-Settlement::Settlement(EngineContext& context, AcquireBatcher& acquires, Slices& slices)
+Settlement::Settlement(EngineContext& context, UnstoredUnits& unstored, AcquireBatcher& acquires,
+                       Slices& slices)
     : context_(context),
+      unstored_(unstored),
       acquires_(acquires),
       slices_(slices),
       timer_(context.make_timer([this] { run(); })) {
+    acquires.set_settler(*this);
+    slices.set_settler(*this);
     timer_->start(kSettlementInterval);
 }
 
@@ -79,7 +80,7 @@ void Settlement::run() noexcept {
 }
 
 void Settlement::on_timer() {
-    context_.unstored().store(context_);
+    unstored_.store(context_);
     if (is_shutting_down_) {
         if (is_late_ && context_.may_reach_redis()) {
             begin_last_passes();
@@ -360,7 +361,7 @@ void Settlement::shut_down() {
             left_.push_back(served.id);
         }
     }
-    context_.unstored().store(context_);
+    unstored_.store(context_);
     begin_last_passes();
 }
 
@@ -373,7 +374,7 @@ void Settlement::begin_last_passes() noexcept {
         is_last_ = true;
         counted_before_ = std::numeric_limits<std::uint64_t>::max();
         ends_at_ = context_.steady_time() + kLastSettlement;
-        go_on();
+        continue_last_passes();
     }
 }
 
@@ -381,8 +382,8 @@ void Settlement::begin_last_passes() noexcept {
 /// call: what is sent waits for its reply before the next is. The replies continue the passes,
 /// because no timer may run any more before the worker exits. What found no room, or was not
 /// counted, is in a further pass, unless Redis counted nothing in the one before.
-void Settlement::go_on() noexcept {
-    if (!is_last_ || std::exchange(is_going_on_, true)) {
+void Settlement::continue_last_passes() noexcept {
+    if (!is_last_ || std::exchange(is_continuing_, true)) {
         return;
     }
     AcquireBatcher& acquires = acquires_;
@@ -396,14 +397,14 @@ void Settlement::go_on() noexcept {
             }
             is_last_ = is_last_ && context_.steady_time() < ends_at_;
             if (is_last_) {
-                context_.unstored().store(context_);
+                unstored_.store(context_);
                 settle(Which::kLeft);
                 acquires.flush();
             }
         } while (is_last_ && acquires.is_idle());
     });
     is_last_ = is_last_ && done;
-    is_going_on_ = false;
+    is_continuing_ = false;
 }
 
 bool Settlement::returns_leases(const Quotas& quotas) const {

@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "module/engine/engine_context.hpp"
+#include "module/engine/quota/acquire_batcher.hpp"
+#include "module/engine/quota/slices.hpp"
+#include "module/engine/quota/unstored_units.hpp"
 #include "module/plan/table_quota.hpp"
 #include "module/redis/protocol/recall.hpp"
 #include "module/zone/key_cache.hpp"
@@ -13,39 +16,34 @@
 
 namespace tollgate::engine {
 
-class AcquireBatcher;
-class Slices;
-struct AcquireRequest;
-
 /// Reports owed units to Redis and returns idle leases when no request does it. Both lie in the
 /// zone, so any worker settles them, whichever granted them. One worker of the node looks for them
 /// every 250 ms.
-class Settlement : private Pinned {
+class Settlement final : private Pinned, private AcquireBatcher::Settler, private Slices::Settler {
   public:
-    /// The arguments must outlive it.
-    Settlement(EngineContext& context, AcquireBatcher& acquires, Slices& slices);
+    /// The arguments must outlive it. It becomes the settler of the batcher and of the slices.
+    Settlement(EngineContext& context, UnstoredUnits& unstored, AcquireBatcher& acquires,
+               Slices& slices);
 
     /// Settles at once what the request's id holds if this worker is shutting down and no other
     /// serves its tables; if Redis is unreachable, later. Throws std::bad_alloc.
-    void settle_if_left(const AcquireRequest& request);
+    void settle_if_left(const AcquireRequest& request) override;
 
     /// Another node refuses requests of an id, or of a value of it, while units lie in leases.
     /// Returns those of this node soon. The other workers find the recall in the zone.
     void recall(const redis::Recall& recall) noexcept;
 
     /// A recall was noted in the zone at this time: begins a pass soon, unless another worker does.
-    void begin_pass(SteadyTime recalled) noexcept;
+    void begin_pass(SteadyTime recalled) noexcept override;
 
     /// A graceful shutdown of this worker has begun. Settles, leases included, every held quota of
     /// the plan tables that no other worker serves: those that a reload has removed, or all if this
     /// is the last worker. Throws std::bad_alloc.
     void shut_down();
-    /// Settles the next of them. The batcher calls it when all its calls have ended.
-    void go_on() noexcept;
 
     /// Whether this worker is shutting down and no other serves one of these tables. Leases are
     /// then returned at once. The last other worker may end at any time. Locks the node.
-    bool returns_leases(const Quotas& quotas) const;
+    bool returns_leases(const Quotas& quotas) const override;
 
   private:
     enum class Which {
@@ -57,6 +55,8 @@ class Settlement : private Pinned {
         IdHash id;         ///< of its owner
         bool is_recalled;  ///< see is_recalled
     };
+    void on_idle() noexcept override { continue_last_passes(); }
+    void continue_last_passes() noexcept;
     void run() noexcept;
     void on_timer();
     bool claim_turn();
@@ -78,6 +78,7 @@ class Settlement : private Pinned {
     std::shared_ptr<const Quotas> quotas_of(const Due& due);
 
     EngineContext& context_;
+    UnstoredUnits& unstored_;
     AcquireBatcher& acquires_;
     Slices& slices_;
     std::size_t stripe_ = 0;  ///< whose quotas the pass visits next
@@ -90,7 +91,7 @@ class Settlement : private Pinned {
     std::vector<std::uint32_t> left_;  ///< tables that no other worker served when a shutdown began
     bool is_last_ = false;             ///< in a shutdown: what is left may not be settled yet
     bool is_late_ = false;  ///< a request ended after the last pass, while Redis was unreachable
-    bool is_going_on_ = false;          ///< go_on is running: calls may end within it
+    bool is_continuing_ = false;  ///< continue_last_passes is running: calls may end within it
     std::uint64_t counted_before_ = 0;  ///< units that Redis had counted when this pass began
     SteadyTime ends_at_{};
     std::unique_ptr<Timer> timer_;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "module/engine/quota/loaded_states.hpp"
-#include "module/engine/quota/settlement.hpp"
 #include "module/quota/lease.hpp"
 
 namespace tollgate::engine {
@@ -17,50 +16,36 @@ constexpr SteadyTime kSliceInterval = Slice::kLongest / 2;
 constexpr SteadyTime kRecallLookInterval{10};
 /// A recall may be noted so much later than it was received.
 constexpr SteadyTime kNotedWithin{10};
-/// A turn ends this number of slices, and looks at this number of keys: requests wait meanwhile.
+/// A turn ends this number of slices, and looks at this number of quotas: requests wait meanwhile.
 constexpr std::size_t kMostEnded = 128;
-constexpr std::size_t kMostKeysVisited = 2048;
-
-AcquireRequest request_for(const KnownKey& key) {
-    AcquireRequest request;
-    request.id = key.record->id;
-    request.id_hash = key.id;
-    request.api_key = key.key.hash();
-    request.quotas = key.quotas;
-    request.group = key.record->group;
-    if (key.group) {
-        request.group_hash = key.group_id;
-        request.group_key = key.group_key.hash();
-    }
-    return request;
-}
+constexpr std::size_t kMostSlicesVisited = 2048;
 
 }  // namespace
 
-Slices::Slices(EngineContext& context, Settlement& settlement)
-    : context_(context),
-      settlement_(settlement),
-      timer_(context.make_timer([this] { on_timer(); })) {}
+Slices::Slices(EngineContext& context, UnitKeeper& keeper)
+    : context_(context), keeper_(keeper), timer_(context.make_timer([this] { on_timer(); })) {}
 
-void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
+void Slices::take(WorkerQuota& quota, LoadedStates& states, std::span<const WindowState> shown,
                   const ClockBounds& now) noexcept {
     const std::uint32_t redis = context_.settings().name_hash;
-    if (is_shutting_down_ || !key.slice.is_worthwhile(states, *key.quotas, now.steady) ||
-        is_recalled(*key.quotas,
-                    context_.zone().last_recall(redis, key.id, key.group_id, *key.quotas), now)) {
+    if (is_shutting_down_ || !quota.slice.is_worthwhile(states, *quota.quotas, now.steady) ||
+        is_recalled(
+            *quota.quotas,
+            context_.zone().last_recall(redis, quota.id_hash, quota.group_hash, *quota.quotas),
+            now)) {
         return;
     }
     // Without memory for a slice, requests are granted from the lease.
     attempt(context_.log(), [&] {
-        if (!key.is_watched) {
-            active_.push_back(&key);
-            key.is_watched = true;
+        if (!quota.is_watched) {
+            active_.push_back(&quota);
+            quota.is_watched = true;
         }
         if (!std::exchange(is_waiting_, true)) {
             expired_looked_ = recalls_looked_ = now.steady;
             timer_->start(kRecallLookInterval);
         }
-        if (!states.prepare_records(key.slice, context_.worker().process())) {
+        if (!states.prepare_records(quota.slice, context_.worker().process())) {
             return;
         }
         const std::size_t workers =
@@ -68,34 +53,35 @@ void Slices::take(KnownKey& key, LoadedStates& states, std::span<const WindowSta
         // With several tables, this worker may have another slice of the lease, for a location with
         // other tables.
         const bool is_shared = workers > 1 || context_.tables().size() > 1;
-        key.slice.take(states, *key.quotas, shown, now, {workers, is_shared});
+        quota.slice.take(states, *quota.quotas, shown, now, {workers, is_shared});
     });
 }
 
-void Slices::end(KnownKey& key) noexcept {
-    if (key.slice.is_taken()) {
-        attempt(context_.log(), [&] { return_slice(key); });
+void Slices::end(WorkerQuota& quota) noexcept {
+    if (quota.slice.is_taken()) {
+        attempt(context_.log(), [&] { return_slice(quota); });
     }
-    if (std::exchange(key.is_watched, false)) {
-        std::erase(active_, &key);
+    if (std::exchange(quota.is_watched, false)) {
+        std::erase(active_, &quota);
     }
 }
 
 void Slices::end(const IdHash& id) noexcept {
-    end_those([&](const KnownKey& key) {
-        return is_same_id(key.id, id) || (key.group && is_same_id(key.group_id, id));
+    end_those([&](const WorkerQuota& quota) {
+        return is_same_id(quota.id_hash, id) ||
+               (quota.group_key != 0 && is_same_id(quota.group_hash, id));
     });
 }
 
 /// Returns the slices for which this is true, unless there are too many to look for them.
 template <typename Ends>
 void Slices::end_those(Ends ends) noexcept {
-    if (active_.size() > kMostKeysVisited) {
+    if (active_.size() > kMostSlicesVisited) {
         return;
     }
-    for (KnownKey* key : active_) {
-        if (key->slice.is_taken() && ends(*key)) {
-            attempt(context_.log(), [&] { return_slice(*key); });
+    for (WorkerQuota* quota : active_) {
+        if (quota->slice.is_taken() && ends(*quota)) {
+            attempt(context_.log(), [&] { return_slice(*quota); });
         }
     }
 }
@@ -109,27 +95,23 @@ void Slices::end_recalled(SteadyTime now) noexcept {
     if (last < since) {
         return;
     }
-    end_those([&](const KnownKey& key) {
-        return zone.last_recall(redis, key.id, key.group_id, *key.quotas) >= since;
+    end_those([&](const WorkerQuota& quota) {
+        return zone.last_recall(redis, quota.id_hash, quota.group_hash, *quota.quotas) >= since;
     });
-    settlement_.begin_pass(last);
+    settler_->begin_pass(last);
 }
 
-void Slices::return_slice(KnownKey& key) {
-    AcquireRequest request = request_for(key);
-    request.demand.changed = context_.zone().last_change(key.key.redis, key.key.digest, key.id);
-    if (request.group_key != 0) {
-        request.demand.changed =
-            std::max(request.demand.changed, context_.zone().last_change_of(request.group_key));
-    }
+void Slices::return_slice(WorkerQuota& quota) {
+    AcquireRequest request = quota.request();
+    request.demand.changed = request.last_change(context_.zone(), context_.settings().name_hash);
     const SteadyTime now = context_.steady_time();
     {
-        const LockedStripe stripe(context_.zone(), key.id);
-        LoadedStates states(stripe, context_, request);
-        key.slice.end(states, *key.quotas, request.demand, now);
+        const LockedStripe stripe(context_.zone(), quota.id_hash);
+        LoadedStates states(stripe, context_, keeper_, request);
+        quota.slice.end(states, *quota.quotas, request.demand, now);
         states.save(now);
     }
-    settlement_.settle_if_left(request);
+    settler_->settle_if_left(request);
 }
 
 void Slices::on_timer() noexcept {
@@ -150,17 +132,17 @@ void Slices::end_expired(SteadyTime now) noexcept {
     }
     std::size_t ended = 0;
     std::size_t visited = 0;
-    // From the end to the beginning: the last key takes the place of one that is not watched.
+    // From the end to the beginning: the last quota takes the place of one that is not watched.
     next_ = next_ == 0 ? active_.size() : std::min(next_, active_.size());
-    while (next_ > 0 && ended < kMostEnded && visited < kMostKeysVisited) {
-        KnownKey& key = *active_[--next_];
-        if (key.slice.is_taken() && key.slice.ends() <= now) {
-            attempt(context_.log(), [&] { return_slice(key); });
+    while (next_ > 0 && ended < kMostEnded && visited < kMostSlicesVisited) {
+        WorkerQuota& quota = *active_[--next_];
+        if (quota.slice.is_taken() && quota.slice.ends() <= now) {
+            attempt(context_.log(), [&] { return_slice(quota); });
             ++ended;
         }
         ++visited;
-        key.is_watched = key.slice.is_taken();
-        if (!key.is_watched) {
+        quota.is_watched = quota.slice.is_taken();
+        if (!quota.is_watched) {
             active_[next_] = active_.back();
             active_.pop_back();
         }
@@ -168,9 +150,9 @@ void Slices::end_expired(SteadyTime now) noexcept {
 }
 
 void Slices::end_all() noexcept {
-    for (KnownKey* key : std::exchange(active_, {})) {
-        key->is_watched = false;
-        end(*key);
+    for (WorkerQuota* quota : std::exchange(active_, {})) {
+        quota->is_watched = false;
+        end(*quota);
     }
 }
 

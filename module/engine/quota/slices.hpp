@@ -4,37 +4,49 @@
 #include <vector>
 
 #include "module/engine/engine_context.hpp"
-#include "module/engine/identity/known_keys.hpp"
-#include "module/engine/quota/acquire_waiter.hpp"
+#include "module/engine/quota/worker_quota.hpp"
 
 namespace tollgate::engine {
 
-class Settlement;
 class LoadedStates;
+class UnitKeeper;
 
-/// The slices of a worker's known keys: takes them from the leases in the zone, and returns what
-/// is left when they end, also if no request comes. Looks in the zone for recalls, which only one
-/// worker of the node receives, while there are slices.
+/// The slices of the quotas that a worker keeps: takes them from the leases in the zone, and
+/// returns what is left when they end, also if no request comes. Looks in the zone for recalls,
+/// which only one worker of the node receives, while there are slices.
 class Slices {
   public:
-    /// The arguments must outlive it.
-    Slices(EngineContext& context, Settlement& settlement);
-    /// Returns all units.
-    ~Slices() { end_all(); }
+    /// Settles what the slices leave.
+    class Settler {
+      public:
+        virtual ~Settler() = default;
+        /// The slice of the quotas of this request was returned to the zone. Throws std::bad_alloc.
+        virtual void settle_if_left(const AcquireRequest& request) = 0;
+        /// A recall was noted in the zone at this time, and the slices that it concerns were
+        /// returned.
+        virtual void begin_pass(SteadyTime recalled) noexcept = 0;
+    };
+
+    /// The arguments must outlive it. set_settler() must follow before anything else is called.
+    Slices(EngineContext& context, UnitKeeper& keeper);
+    /// The settler must live until no function is called any more.
+    void set_settler(Settler& settler) noexcept { settler_ = &settler; }
+    /// shut_down() must have been called while all quotas still existed.
+    ~Slices() = default;
     Slices(const Slices&) = delete;
     Slices& operator=(const Slices&) = delete;
 
-    /// Takes a slice for a key whose request was granted just now from a lease in these states.
-    /// `shown` are the windows that the request shows. No effect if the key has few requests, if
-    /// this worker is shutting down, or if memory is short.
-    void take(KnownKey& key, LoadedStates& states, std::span<const WindowState> shown,
+    /// Takes a slice for a quota of which a request was granted just now from a lease in these
+    /// states. `shown` are the windows that the request shows. No effect if the quota has few
+    /// requests, if this worker is shutting down, or if memory is short. The quota must remain
+    /// where it is, until end() or for ever.
+    void take(WorkerQuota& quota, LoadedStates& states, std::span<const WindowState> shown,
               const ClockBounds& now) noexcept;
 
-    /// Returns the rest of a key's slice to the zone. Its record and quotas may then be
-    /// replaced.
-    void end(KnownKey& key) noexcept;
-    /// Returns the slices of all keys of an id or a group, unless there are too many slices to look
-    /// for them.
+    /// Returns the rest of the slice of a quota to the zone. The quota may then be replaced.
+    void end(WorkerQuota& quota) noexcept;
+    /// Returns the slices of all quotas of an id or a group, unless there are too many slices to
+    /// look for them.
     void end(const IdHash& id) noexcept;
     /// Returns all slices. A graceful shutdown has begun: no slice is taken any more.
     void shut_down() noexcept;
@@ -46,11 +58,12 @@ class Slices {
     void end_expired(SteadyTime now) noexcept;
     template <typename Ends>
     void end_those(Ends ends) noexcept;
-    void return_slice(KnownKey& key);
+    void return_slice(WorkerQuota& quota);
 
     EngineContext& context_;
-    Settlement& settlement_;
-    std::vector<KnownKey*> active_;  ///< keys that may have a slice: those that are watched
+    UnitKeeper& keeper_;
+    Settler* settler_ = nullptr;
+    std::vector<WorkerQuota*> active_;  ///< quotas that may have a slice: those that are watched
     std::size_t next_ = 0;  ///< this pass is still to visit so many, from the beginning; 0: none
     SteadyTime expired_looked_{};  ///< when the last such pass began
     SteadyTime recalls_looked_{};  ///< when recalls were last looked for

@@ -4,7 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "module/engine/quota/loaded_states.hpp"
 #include "module/quota/lease.hpp"
 #include "module/quota/node_bucket.hpp"
 #include "module/quota/quota_windows.hpp"
@@ -61,7 +60,7 @@ UnstoredUnits::Entry* UnstoredUnits::entry_for(const AcquireRequest& request,
     }
 }
 
-bool UnstoredUnits::take(const AcquireRequest& request, const TableQuota& quota,
+bool UnstoredUnits::keep(const AcquireRequest& request, const TableQuota& quota,
                          QuotaState& state) noexcept {
     Entry* const entry = entry_for(request, quota);
     if (entry == nullptr) {
@@ -97,7 +96,7 @@ bool UnstoredUnits::store(Entry& entry, EngineContext& context) {
     const ClockBounds now =
         context.clock_bounds(context.slot_of(request.slot_text()), context.clock().steady());
     const LockedStripe stripe(context.zone(), request.id_hash);
-    LoadedStates states(stripe, context, request);
+    LoadedStates states(stripe, context, *this, request);
     QuotaState& state = std::span<QuotaState>(states).front();
     refill_owed(entry.state, quota, now);
     refill_owed(state, quota, now);

@@ -5,17 +5,16 @@
 #include <vector>
 
 #include "module/engine/quota/acquire_waiter.hpp"
+#include "module/engine/quota/loaded_states.hpp"
 #include "module/process/environment.hpp"
 #include "module/report/statistics.hpp"
 #include "module/zone/quota_cache.hpp"
 
 namespace tollgate::engine {
 
-class EngineContext;
-
 /// Units of quotas that a worker keeps because the zone has no place for them: see
 /// LoadedStates::save.
-class UnstoredUnits {
+class UnstoredUnits final : public UnitKeeper {
   public:
     /// Units of so many quotas are kept. A turn of the worker tries to store all.
     static constexpr std::size_t kMost = 512;
@@ -23,13 +22,14 @@ class UnstoredUnits {
     /// The statistics must outlive it.
     explicit UnstoredUnits(RedisStatistics& statistics) : statistics_(statistics) {}
     /// What is left is lost.
-    ~UnstoredUnits();
+    ~UnstoredUnits() override;
     UnstoredUnits(const UnstoredUnits&) = delete;
     UnstoredUnits& operator=(const UnstoredUnits&) = delete;
 
     /// Takes the units of a state for which the zone has no place. They are still in the state if
     /// there are too many, or if memory is short: false. The request may have other quotas, too.
-    bool take(const AcquireRequest& request, const TableQuota& quota, QuotaState& state) noexcept;
+    bool keep(const AcquireRequest& request, const TableQuota& quota,
+              QuotaState& state) noexcept override;
 
     /// Stores what has a place by now. Throws std::bad_alloc.
     void store(EngineContext& context);

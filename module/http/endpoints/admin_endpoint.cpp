@@ -208,7 +208,7 @@ KeyRights::Key key_of(ngx_http_request_t* r, const RequestContext& context) {
 /// may be long ago: it is checked again.
 void begin(ngx_http_request_t* r, std::string_view body) {
     const RequestContext& context = *granted_here(r);
-    const auto arrival = client_of(r).engine().steady_time();
+    const auto arrival = client_of(r).context().steady_time();
     management::AdminRequest request{
         .method = std::string(method_of(r)),
         .path = *path_of(r, *LocationConf::of(r).content->admin),

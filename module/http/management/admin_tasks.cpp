@@ -43,7 +43,7 @@ AdminTasks::~AdminTasks() = default;
 
 void AdminTasks::start(Admitted admitted, const std::shared_ptr<AdminClient>& client) {
     if (next_ == nullptr) {
-        next_ = admitted.transport.engine().make_timer([this] { begin_waiting(); });
+        next_ = admitted.transport.context().make_timer([this] { begin_waiting(); });
     }
     Queue& queue = lane_of(admitted.request).queue;
     const std::string caller = admitted.request.actor;
@@ -112,7 +112,7 @@ void AdminTasks::begin_waiting() noexcept {
         while (auto waiting = lane.queue.take()) {
             const std::string caller = waiting->admitted.request.actor;
             const auto client = waiting->client;
-            Log& log = waiting->admitted.transport.engine().log();
+            Log& log = waiting->admitted.transport.context().log();
             if (!client->is_waiting()) {
                 lane.queue.leave(caller);
             } else if (!attempt(log, [&] { begin(lane, std::move(*waiting)); })) {

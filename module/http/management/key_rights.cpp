@@ -3,7 +3,6 @@
 #include <exception>
 #include <utility>
 
-#include "module/engine/engine.hpp"
 #include "module/management/admin/resources.hpp"
 #include "module/management/operation_error.hpp"
 
@@ -13,7 +12,7 @@ void KeyRights::check(Done done) {
     done_ = std::move(done);
     is_waiting_ = false;
     admission_.emplace(
-        key_.tables, static_cast<engine::Admission::Client&>(*this),
+        key_.transport.engine(), key_.tables, static_cast<engine::Admission::Client&>(*this),
         engine::Admission::Options{
             .refusals_strike = false, .checks_key_only = true, .scopes = key_.scopes});
     admission_->start(key_.token);
@@ -23,7 +22,7 @@ void KeyRights::check(Done done) {
     }
     is_waiting_ = true;
     if (timer_ == nullptr) {
-        timer_ = key_.transport.engine().make_timer([this] { admission_->time_out(); });
+        timer_ = key_.transport.context().make_timer([this] { admission_->time_out(); });
     }
     timer_->start(key_.transport.timeout());
 }

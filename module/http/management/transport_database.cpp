@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "module/engine/engine.hpp"
 #include "module/redis/protocol/error_scope.hpp"
 
 namespace tollgate::http {
@@ -125,7 +124,7 @@ class TransportDatabase::BatchReply final : public redis::ReplyHandler {
         // The connection itself has detected an error that concerns the server: the connection of
         // the requests goes on.
         if (redis::error_scope(message) != redis::ErrorScope::kServer) {
-            database_.transport_.engine().report_error(slot_, message);
+            database_.context_.report_error(slot_, message);
         }
         finish([&] {
             throw OperationError(Reason::kUnavailable,
@@ -144,7 +143,7 @@ class TransportDatabase::BatchReply final : public redis::ReplyHandler {
         } catch (const std::exception&) {
             batch_->error = std::current_exception();
         }
-        attempt(database_.transport_.engine().log(), [&] { database_.finish_one(batch_); });
+        attempt(database_.context_.log(), [&] { database_.finish_one(batch_); });
     }
 
     std::shared_ptr<Batch> batch_;
@@ -159,7 +158,7 @@ void TransportDatabase::execute(std::vector<management::Transaction> transaction
         return;
     }
     auto batch = std::make_shared<Batch>();
-    batch->may_share = !transport_.engine().settings().is_cluster;
+    batch->may_share = !context_.settings().is_cluster;
     batch->replies.resize(transactions.size());
     batch->transactions = std::move(transactions);
     batch->done = std::move(done);
@@ -169,14 +168,13 @@ void TransportDatabase::execute(std::vector<management::Transaction> transaction
 /// Sends calls until the turn is over, and the others in later turns. After an exception, replies
 /// may follow.
 void TransportDatabase::send(const std::shared_ptr<Batch>& batch) {
-    engine::Engine& engine = transport_.engine();
     while (batch->sent < batch->transactions.size()) {
         if (turns_.is_over()) {
             turns_.push([this, batch] { send_rest(batch); });
             return;
         }
         auto next = batch->next_call();
-        const auto slot = engine.slot_of_key(key_of(next.transaction, keys()));
+        const auto slot = context_.slot_of_key(key_of(next.transaction, keys()));
         const auto script_call = call_of(next.transaction, keys());
         redis::Call call{&redis::transaction_script()};
         for (const auto& key : script_call.keys) {
@@ -188,7 +186,7 @@ void TransportDatabase::send(const std::shared_ptr<Batch>& batch) {
         note_use(slot);
         auto reply = std::make_unique<BatchReply>(batch, std::move(next), slot, *this);
         ++batch->pending;
-        engine.manage(slot, std::move(call), std::move(reply));
+        context_.manage(slot, std::move(call), std::move(reply));
     }
     finish_one(batch);
 }
@@ -198,7 +196,7 @@ void TransportDatabase::send_rest(const std::shared_ptr<Batch>& batch) noexcept 
         send(batch);
     } catch (const std::exception&) {
         batch->error = std::current_exception();
-        attempt(transport_.engine().log(), [&] { finish_one(batch); });
+        attempt(context_.log(), [&] { finish_one(batch); });
     }
 }
 
@@ -233,7 +231,7 @@ management::Task<management::Durability> TransportDatabase::acknowledge() {
         transport_.search_masters();
     }
     // After ASK, another server has executed a call.
-    const auto redirections = transport_.engine().statistics()["redirections"].value();
+    const auto redirections = context_.statistics()["redirections"].value();
     if (std::exchange(redirections_, redirections) != redirections) {
         durability = std::max(durability, management::Durability::kUnverified);
     }
@@ -249,7 +247,7 @@ void TransportDatabase::wait(std::chrono::milliseconds time, Done done) {
     std::erase_if(waits_, [](const auto& wait) { return !wait->done; });
     auto& wait = *waits_.emplace_back(std::make_unique<Wait>());
     wait.done = std::move(done);
-    wait.timer = transport_.engine().make_timer([&wait] {
+    wait.timer = context_.make_timer([&wait] {
         const auto waited = std::exchange(wait.done, nullptr);
         waited(std::vector<management::Replies>());
     });
@@ -257,15 +255,13 @@ void TransportDatabase::wait(std::chrono::milliseconds time, Done done) {
 }
 
 std::chrono::milliseconds TransportDatabase::elapsed() const {
-    return std::chrono::ceil<std::chrono::milliseconds>(transport_.engine().steady_time() -
-                                                        arrival_);
+    return std::chrono::ceil<std::chrono::milliseconds>(context_.steady_time() - arrival_);
 }
 
 std::vector<const PlanTable*> TransportDatabase::tables() const {
-    const engine::Engine& engine = transport_.engine();
     std::vector<const PlanTable*> found;
-    for (const auto& served : engine.tables()) {
-        if (served.redis == engine.settings().name_hash) {
+    for (const auto& served : context_.tables()) {
+        if (served.redis == context_.settings().name_hash) {
             found.push_back(served.table);
         }
     }
@@ -273,7 +269,7 @@ std::vector<const PlanTable*> TransportDatabase::tables() const {
 }
 
 bool TransportDatabase::may_span(std::string_view key, std::string_view other) const {
-    return !transport_.engine().settings().is_cluster || key == other;
+    return !context_.settings().is_cluster || key == other;
 }
 
 }  // namespace tollgate::http

@@ -19,9 +19,10 @@ class TransportDatabase final : public management::Database {
     /// The transport and the turns must outlive it. `arrival` is that of the request.
     TransportDatabase(RedisClient& transport, OperationTurns& turns, SteadyTime arrival)
         : transport_(transport),
+          context_(transport.context()),
           turns_(turns),
           arrival_(arrival),
-          redirections_(transport.engine().statistics()["redirections"].value()) {}
+          redirections_(context_.statistics()["redirections"].value()) {}
 
     void execute(std::vector<management::Transaction> transactions, Done done) override;
     void wait(std::chrono::milliseconds time, Done done) override;
@@ -36,7 +37,7 @@ class TransportDatabase final : public management::Database {
     /// call that is sent: a redirection or a new map may come between the two.
     void note_use(redis::Slot slot);
 
-    const redis::Keys& keys() const { return transport_.engine().settings().keys; }
+    const redis::Keys& keys() const { return context_.settings().keys; }
     /// The plan tables that count in this Redis.
     std::vector<const PlanTable*> tables() const;
 
@@ -53,6 +54,7 @@ class TransportDatabase final : public management::Database {
     void finish_one(const std::shared_ptr<Batch>& batch);
 
     RedisClient& transport_;
+    engine::EngineContext& context_;
     OperationTurns& turns_;
     const SteadyTime arrival_;
     UsedServers used_;            ///< since the last acknowledgement that confirmed all

@@ -17,9 +17,9 @@ class ChangeFeed final : private engine::EventSource, private redis::MessageList
     ChangeFeed(const redis::Access& access, const redis::SocketAddresses& addresses,
                engine::Engine& engine, RedisWorkers& workers)
         : access_(access), addresses_(addresses), engine_(engine), workers_(workers) {
-        engine.changes().subscription().attach(this);
+        engine.identity().changes.subscription().attach(this);
     }
-    ~ChangeFeed() override { engine_.changes().subscription().attach(nullptr); }
+    ~ChangeFeed() override { engine_.identity().changes.subscription().attach(nullptr); }
     ChangeFeed(const ChangeFeed&) = delete;
     ChangeFeed& operator=(const ChangeFeed&) = delete;
 
@@ -58,7 +58,7 @@ class ChangeFeed final : private engine::EventSource, private redis::MessageList
     }
     void on_message(std::string_view text) noexcept override { engine_.on_event(text); }
     void on_subscribed(bool is_subscribed) noexcept override {
-        engine_.changes().on_subscribed(is_subscribed);
+        engine_.identity().changes.on_subscribed(is_subscribed);
     }
 
     const redis::Access access_;

@@ -203,7 +203,7 @@ void ClusterClient::on_masters(std::span<const redis::ServerAddress> masters) no
         publishers_ = std::move(addresses);
         feed_.follow_addresses();
         if (is_new && was_known) {
-            engine_.changes().on_moved(name_of_masters(masters));
+            engine_.identity().changes.on_moved(name_of_masters(masters));
         }
     });
 }

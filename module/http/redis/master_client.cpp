@@ -109,7 +109,7 @@ void MasterClient::on_moved() noexcept {
     feed_.follow_addresses();
     if (std::exchange(has_master_, true)) {
         const auto& address = connection_.address();
-        engine_.changes().on_moved(address ? name_hash(address->name()) : 0);
+        engine_.identity().changes.on_moved(address ? name_hash(address->name()) : 0);
     }
 }
 
@@ -127,7 +127,7 @@ void MasterClient::on_time(ExactSteadyTime sent, ExactSteadyTime received,
                            ExactInstant time) noexcept {
     engine_.restart_clock(0, sent, received, time);
     if (const auto refused = std::exchange(renews_subscription_, std::nullopt)) {
-        engine_.changes().subscription().renew(*refused);
+        engine_.identity().changes.subscription().renew(*refused);
     }
 }
 

@@ -25,6 +25,8 @@ struct Electorate {
 class RedisClient : public redis::Interface {
   public:
     virtual engine::Engine& engine() = 0;
+    /// What the engine has of its Redis and of the worker: settings, clocks, log, timers.
+    engine::EngineContext& context() { return engine(); }
     /// The time that a request may wait for each of its calls.
     virtual std::chrono::milliseconds timeout() const = 0;
     /// Writes pending calls, and reads replies that arrived while the event loop stalled: see

@@ -181,7 +181,7 @@ ngx_int_t settle_and_count(ngx_http_request_t* r) noexcept {
     }
     context->settle();
     if (lacks_required_value(r)) {
-        context->admission().tables().engine().statistics()["usage_missing"].add();
+        context->admission().note_missing_usage();
     }
     const ContentHandler* content = context->conf().content;
     if (content == nullptr || content->admin == nullptr) {

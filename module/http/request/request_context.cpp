@@ -61,7 +61,8 @@ RequestContext::RequestContext(ngx_http_request_t* r, const LocationConf& conf)
       conf_(conf),
       scopes_(conf.scopes_of(r)),
       log_(r->connection->log),
-      admission_(Worker::of(r).tables(*conf.tables), *this, options_for(r, conf, scopes_)) {}
+      admission_(Worker::of(r).client(*conf.tables).engine(), Worker::of(r).tables(*conf.tables),
+                 *this, options_for(r, conf, scopes_)) {}
 
 void RequestContext::start() {
     // A module that has refused the request may have set the variable all the same: nginx does not

@@ -63,7 +63,10 @@ void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
 /// checked.
 void add_anonymous_fields(ngx_http_request_t* r, const LocationConf& conf) {
     const Instant now = node_time();
-    const auto windows = Worker::of(r).tables(*conf.tables).charge_address(address_of(r), 0, now);
+    Worker& worker = Worker::of(r);
+    engine::AnonymousBudgets& budgets = worker.client(*conf.tables).engine().anonymous();
+    const auto windows =
+        budgets.charge(worker.tables(*conf.tables).budget(), address_of(r), 0, now);
     add_rate_limit_fields(r, conf.headers, windows, now);
 }
 

@@ -153,19 +153,19 @@ TEST_F(AcquireBatcherTest, AWorkerThatExitsRenewsNoLease) {
     Worker& worker = start_with_lease();
     worker.process.exiting = true;
     spend_lease(worker);
-    EXPECT_TRUE(worker.engine.acquires().is_idle()) << "its last settlement goes on";
+    EXPECT_TRUE(worker.engine.quotas().acquires.is_idle()) << "its last settlement goes on";
 }
 
 TEST_F(AcquireBatcherTest, NoLeaseIsRenewedInAnOutage) {
     tables[0].plans[0].rates = {{10'000, 60s}};
     Worker& worker = start_with_lease();
     spend_lease(worker);
-    EXPECT_FALSE(worker.engine.acquires().is_idle());
+    EXPECT_FALSE(worker.engine.quotas().acquires.is_idle());
     worker.transport.reachable = false;
     const auto calls = worker.transport.calls;
     run_for(20ms);
     EXPECT_EQ(worker.transport.calls, calls);
-    EXPECT_TRUE(worker.engine.acquires().is_idle());
+    EXPECT_TRUE(worker.engine.quotas().acquires.is_idle());
 }
 
 // Another location, without a ban, may have brought the lease.
@@ -789,7 +789,7 @@ TEST_F(AcquireBatcherTest, ShortMemoryInACallLosesNoGrant) {
             begin(worker, "k0");
             worker.transport.allocations_of_replies = in_reply ? n : -1;
             allocations_left = in_reply ? -1 : n;
-            worker.engine.acquires().flush();
+            worker.engine.quotas().acquires.flush();
             allocations_left = -1;
             run_for(5ms);
         }

@@ -231,7 +231,7 @@ class CheckedAgainTest : public EngineTest {
     /// The status of the check after a change of the key.
     int status_after_change(Worker& worker) {
         run_for(1ms);
-        worker.engine.changes().on_change("k");
+        worker.engine.identity().changes.on_change("k");
         return ask(worker, "k", kCheckedAgain).status();
     }
 };
@@ -271,7 +271,7 @@ TEST_F(CheckedAgainTest, AnUnansweredLookUpIsRefusedWith503) {
     settings.on_failure = FailurePolicy::kAllow;
     Worker& worker = start_with_key();
     run_for(1ms);
-    worker.engine.changes().on_change("k");
+    worker.engine.identity().changes.on_change("k");
     worker.transport.choose_fate = [](const redis::Call&) {
         return SimulatedTransport::Fate::kNotExecuted;
     };
@@ -319,7 +319,7 @@ TEST_F(AdmissionTest, FewUnknownKeysOfSuchAnAddressAreLookedUp) {
     EXPECT_LE(statistics["commands.lookup"].value(), 3 + 10 * 2);
     EXPECT_EQ(requests.back()->status(), 429);
     EXPECT_EQ(requests.back()->outcome().retry_after, 1);
-    worker.engine.changes().on_change(hex(sha256("k")));
+    worker.engine.identity().changes.on_change(hex(sha256("k")));
     EXPECT_EQ(ask(worker, "k").status(), 0) << "a key that `events` announced is looked up";
 }
 
@@ -330,14 +330,14 @@ TEST_F(AdmissionTest, AChangedKeyIsLookedUpAgain) {
     redis.records.clear();
     EXPECT_EQ(ask(worker, "k").status(), 0);
     run_for(1ms);
-    worker.engine.changes().on_change("k");
+    worker.engine.identity().changes.on_change("k");
     EXPECT_EQ(ask(worker, "k").status(), 401);
 }
 
 TEST_F(AdmissionTest, WithoutASubscriptionARecordHoldsForASecond) {
     add_key("k");
     Worker& worker = start();
-    worker.engine.changes().on_subscribed(false);
+    worker.engine.identity().changes.on_subscribed(false);
     ask(worker, "k");
     redis.records.clear();
     EXPECT_EQ(ask(worker, "k").status(), 0);
@@ -352,7 +352,7 @@ TEST_F(AdmissionTest, AnExpiredKeyIsRefused) {
     worker.clock.start += 24h * 365;
     auto& record = redis.records.begin()->second;
     record.expires = std::chrono::floor<std::chrono::seconds>(worker.clock.wall()) - 1s;
-    worker.engine.changes().on_change("k");
+    worker.engine.identity().changes.on_change("k");
     EXPECT_EQ(ask(worker, "k").status(), 401);
 }
 
@@ -529,7 +529,7 @@ TEST_F(AdmissionTest, ShortMemoryEndsARequestWith503AndLosesNothing) {
     for (int n = 0; n < 120; ++n) {
         worker.transport.reachable = n % 3 != 2;
         if (n % 4 == 0) {
-            worker.engine.changes().on_change("k");
+            worker.engine.identity().changes.on_change("k");
         }
         Request request(worker, {1});
         allocations_left = n;

@@ -41,12 +41,12 @@ class ChangeTrackerTest : public EngineTest {
         run_for(std::chrono::milliseconds(number / each_ms + 1));
     }
     void resubscribe(Worker& worker) {
-        worker.engine.changes().on_subscribed(false);
+        worker.engine.identity().changes.on_subscribed(false);
         run_for(500ms);
-        worker.engine.changes().on_subscribed(true);
+        worker.engine.identity().changes.on_subscribed(true);
     }
     static std::optional<SteadyTime> complete_since(Worker& worker) {
-        return worker.engine.changes().complete_since(worker.engine.steady_time());
+        return worker.engine.identity().changes.complete_since(worker.engine.steady_time());
     }
     /// The number of look-ups that a request for each key needs.
     std::uint64_t lookups(Worker& worker) {
@@ -59,11 +59,11 @@ class ChangeTrackerTest : public EngineTest {
 
 TEST_F(ChangeTrackerTest, OnlyChangedKeysAreLookedUpAgain) {
     Worker& worker = start_with_keys();
-    worker.engine.changes().on_subscribed(false);
+    worker.engine.identity().changes.on_subscribed(false);
     run_for(400ms);
     change("b");
     EXPECT_EQ(complete_since(worker), std::nullopt);
-    worker.engine.changes().on_subscribed(true);
+    worker.engine.identity().changes.on_subscribed(true);
     EXPECT_EQ(complete_since(worker), std::nullopt) << "not yet read";
     run_for(10ms);
     EXPECT_EQ(redis.changes_read, 1);
@@ -81,11 +81,11 @@ TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainIfNobodyRecordsChanges) {
 
 TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainAfterAnHour) {
     Worker& worker = start_with_keys();
-    worker.engine.changes().on_subscribed(false);
+    worker.engine.identity().changes.on_subscribed(false);
     run_for(59min);
     lookups(worker);
     run_for(2s);
-    worker.engine.changes().on_subscribed(true);
+    worker.engine.identity().changes.on_subscribed(true);
     run_for(10ms);
     EXPECT_EQ(redis.changes_read, 0);
     EXPECT_EQ(lookups(worker), 2U);
@@ -105,12 +105,12 @@ TEST_F(ChangeTrackerTest, AllKeysAreLookedUpAgainIfTooManyHaveChanged) {
 
 TEST_F(ChangeTrackerTest, ManyMissedChangesAreReadInParts) {
     Worker& worker = start_with_keys();
-    worker.engine.changes().on_subscribed(false);
+    worker.engine.identity().changes.on_subscribed(false);
     const SteadyTime began = worker.engine.steady_time();
     change_others(450, 300);
     change("b");
     change_others(450, 300);
-    worker.engine.changes().on_subscribed(true);
+    worker.engine.identity().changes.on_subscribed(true);
     EXPECT_EQ(complete_since(worker), std::nullopt);
     run_for(50ms);
     EXPECT_EQ(redis.changes_read, 4) << "a part begins in the ms in which the one before ended";
@@ -175,7 +175,7 @@ TEST_F(ChangeTrackerTest, ALossWhileChangesAreReadExtendsTheFirstOne) {
 TEST_F(ChangeTrackerTest, AKeyThatWasLookedUpAfterItChangedIsServedInAnOutage) {
     Worker& worker = start_with_keys();
     change("a");
-    worker.engine.changes().on_change("a");
+    worker.engine.identity().changes.on_change("a");
     run_for(5s);
     EXPECT_EQ(lookups(worker), 1U) << "a has changed";
     resubscribe(worker);
@@ -190,7 +190,7 @@ TEST_F(ChangeTrackerTest, AKeyThatWasLookedUpAfterItChangedIsServedInAnOutage) {
 TEST_F(ChangeTrackerTest, AKeyThatIsLookedUpAsSoonAsItsChangeIsAnnouncedIsServedInAnOutage) {
     Worker& worker = start_with_keys();
     change("a");
-    worker.engine.changes().on_change("a");
+    worker.engine.identity().changes.on_change("a");
     run_for(5ms);
     EXPECT_EQ(lookups(worker), 1U) << "a has changed";
     run_for(40s);  // Meanwhile the clocks may drift apart by 40 ms.
@@ -204,15 +204,15 @@ TEST_F(ChangeTrackerTest, AKeyThatIsLookedUpAsSoonAsItsChangeIsAnnouncedIsServed
 TEST_F(ChangeTrackerTest, ASecondChangeThatWasMissedIsNoticed) {
     Worker& worker = start_with_keys();
     change("a");
-    worker.engine.changes().on_change("a");
+    worker.engine.identity().changes.on_change("a");
     run_for(5ms);
     lookups(worker);
     run_for(20s);
-    worker.engine.changes().on_subscribed(false);
+    worker.engine.identity().changes.on_subscribed(false);
     redis.changes->clear();
     change("a");
     run_for(500ms);
-    worker.engine.changes().on_subscribed(true);
+    worker.engine.identity().changes.on_subscribed(true);
     run_for(10ms);
     worker.transport.reachable = false;
     EXPECT_EQ(ask(worker, "a").status(), 503) << "it may have been revoked";
@@ -221,7 +221,7 @@ TEST_F(ChangeTrackerTest, ASecondChangeThatWasMissedIsNoticed) {
 TEST_F(ChangeTrackerTest, KeysThatDidNotChangeAreServedInAnOutageAfterManyChanges) {
     Worker& worker = start_with_keys();
     for (int i = 0; i < 60; ++i) {
-        worker.engine.changes().on_change("other" + std::to_string(i));
+        worker.engine.identity().changes.on_change("other" + std::to_string(i));
     }
     worker.transport.reachable = false;
     EXPECT_EQ(ask(worker, "a").outcome().verdict, Verdict::kDegraded);
@@ -230,10 +230,10 @@ TEST_F(ChangeTrackerTest, KeysThatDidNotChangeAreServedInAnOutageAfterManyChange
 
 TEST_F(ChangeTrackerTest, AKeyThatChangedAfterItsLookUpIsNotServedInAnOutage) {
     Worker& worker = start_with_keys();
-    worker.engine.changes().on_subscribed(false);
+    worker.engine.identity().changes.on_subscribed(false);
     change("a");
     run_for(500ms);
-    worker.engine.changes().on_subscribed(true);
+    worker.engine.identity().changes.on_subscribed(true);
     run_for(10ms);
     worker.transport.reachable = false;
     EXPECT_EQ(ask(worker, "a").status(), 503) << "it may have been revoked";
@@ -259,13 +259,13 @@ TEST_F(ChangeTrackerTest, ALookUpAtAFormerMasterIsNotNewerThanTheMove) {
     run_for(10ms);
     change_others(400, 400);
     change("a");
-    worker.engine.changes().on_moved(1);
+    worker.engine.identity().changes.on_moved(1);
     run_for(10ms);
     EXPECT_EQ(redis.changes_read, 2);
     // This worker asks the former master, which does not know of the change.
     EXPECT_EQ(lookups(late), 2U);
     run_for(200ms);
-    late.engine.changes().on_moved(1);
+    late.engine.identity().changes.on_moved(1);
     run_for(2s);
     EXPECT_EQ(redis.changes_read, 4);
     EXPECT_EQ(lookups(worker), 2U);
@@ -276,7 +276,7 @@ TEST_F(ChangeTrackerTest, AMoveReadsTheChangesOfAnHour) {
     change("b");
     run_for(20min);
     lookups(worker);
-    worker.engine.changes().on_moved(1);
+    worker.engine.identity().changes.on_moved(1);
     EXPECT_EQ(complete_since(worker), std::nullopt);
     run_for(10ms);
     EXPECT_EQ(redis.changes_read, 1);
@@ -287,15 +287,15 @@ TEST_F(ChangeTrackerTest, WhatIsReadOfAFormerMasterIsReadAgain) {
     Worker& worker = start_with_keys();
     worker.transport.reachable = false;
     resubscribe(worker);
-    worker.engine.changes().on_moved(1);
+    worker.engine.identity().changes.on_moved(1);
     run_for(10ms);
-    worker.engine.changes().on_subscribed(false);
-    worker.engine.changes().on_moved(1);
+    worker.engine.identity().changes.on_subscribed(false);
+    worker.engine.identity().changes.on_moved(1);
     EXPECT_EQ(complete_since(worker), std::nullopt);
     worker.transport.reachable = true;
     run_for(1s);
     EXPECT_EQ(redis.changes_read, 0) << "not while the subscription is lost";
-    worker.engine.changes().on_subscribed(true);
+    worker.engine.identity().changes.on_subscribed(true);
     run_for(10ms);
     EXPECT_EQ(redis.changes_read, 1);
     EXPECT_NE(complete_since(worker), std::nullopt);
@@ -318,9 +318,9 @@ TEST_F(ChangeTrackerTest, ARefusalIsLogged) {
 TEST_F(ChangeTrackerTest, ShortMemoryForgetsAllKeys) {
     Worker& worker = start_with_keys();
     for (int i = 0; i < 20; ++i) {
-        worker.engine.changes().on_subscribed(false);
+        worker.engine.identity().changes.on_subscribed(false);
         allocations_left = i;
-        worker.engine.changes().on_subscribed(true);
+        worker.engine.identity().changes.on_subscribed(true);
         allocations_left = -1;
         worker.transport.allocations_of_replies = i / 4;
         run_for(10ms);

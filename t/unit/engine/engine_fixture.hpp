@@ -43,7 +43,7 @@ class EngineTest : public testing::Test {
               tables(test.set, test.ban, engine, {}) {
             test.zone->start_worker(process, test.served);
             if (number == 0) {  // for the node
-                engine.changes().on_subscribed(true);
+                engine.identity().changes.on_subscribed(true);
             }
         }
 
@@ -61,7 +61,7 @@ class EngineTest : public testing::Test {
             : worker(at),
               own_cost(options.cost),
               values(options.values),
-              admission(at.tables, *this,
+              admission(at.engine, at.tables, *this,
                         {.checks_key_only = options.checks_key_only,
                          .scopes = options.scopes,
                          .settles = options.settles}) {}

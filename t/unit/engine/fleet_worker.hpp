@@ -45,7 +45,7 @@ class FleetWorker {
                                            *transport, environment);
         transport_ = std::move(transport);
         if (process_.number() == 0) {
-            engine_->changes().on_subscribed(true);
+            engine_->identity().changes.on_subscribed(true);
         }
         clock.offset += std::chrono::milliseconds(1);
         tables_ = std::make_unique<TableSet>(settings_.set, std::nullopt, *engine_,
@@ -74,7 +74,7 @@ class FleetWorker {
   private:
     struct Request final : Admission::Client {
         Request(FleetWorker& at, int of_key)
-            : worker(at), key(of_key), admission(*at.tables_, *this, {}) {}
+            : worker(at), key(of_key), admission(*at.engine_, *at.tables_, *this, {}) {}
 
         std::string_view value(std::size_t /*table*/) override { return {}; }
         std::int64_t cost() override { return 1; }

@@ -39,7 +39,7 @@ TEST_F(KeyLookupsTest, WaitersOfOneKeyShareACall) {
     Worker& worker = start();
     std::array<Waiter, 5> waiters;
     for (Waiter& waiter : waiters) {
-        worker.engine.lookups().submit(waiter, digest(1), Priority::kUnknown);
+        worker.engine.identity().lookups.submit(waiter, digest(1), Priority::kUnknown);
     }
     run_for(5ms);
     EXPECT_EQ(worker.transport.calls, 1);
@@ -54,19 +54,19 @@ TEST_F(KeyLookupsTest, TellTheTimeOfTheCall) {
     Worker& worker = start();
     Waiter waiter;
     const SteadyTime before = worker.engine.steady_time();
-    worker.engine.lookups().submit(waiter, digest(1), Priority::kUnknown);
+    worker.engine.identity().lookups.submit(waiter, digest(1), Priority::kUnknown);
     run_for(5ms);
     ASSERT_EQ(waiter.records, 1);
     EXPECT_EQ(waiter.last_sent, before);
     EXPECT_LT(waiter.last_sent, worker.engine.steady_time());
     // A group's record is stored with this time, if its place in the zone was lost meanwhile: it
     // does not hide a change that was announced during the call.
-    GroupFinder finder(worker.tables);
+    GroupFinder finder(worker.engine.identity(), worker.tables);
     KeyRecord key;
     key.id = "k";
     key.group = "acme";
     EXPECT_FALSE(finder.find(key));
-    finder.use(redis::Lookup{}, waiter.last_sent);
+    finder.accept(redis::Lookup{}, waiter.last_sent);
     EXPECT_EQ(finder.checked(), before);
 }
 
@@ -74,11 +74,11 @@ TEST_F(KeyLookupsTest, AtMost64AreUnderWayAndKnownKeysGoFirst) {
     Worker& worker = start();
     std::deque<Waiter> waiters(101);
     for (int i = 0; i < 100; ++i) {
-        worker.engine.lookups().submit(waiters[static_cast<std::size_t>(i)], digest(i),
-                                       Priority::kUnknown);
+        worker.engine.identity().lookups.submit(waiters[static_cast<std::size_t>(i)], digest(i),
+                                                Priority::kUnknown);
     }
     EXPECT_EQ(worker.transport.calls, 64);
-    worker.engine.lookups().submit(waiters[100], digest(100), Priority::kKnown);
+    worker.engine.identity().lookups.submit(waiters[100], digest(100), Priority::kKnown);
     EXPECT_EQ(worker.transport.calls, 64);
     std::vector<int> order;
     run_for(2ms);
@@ -94,8 +94,8 @@ TEST_F(KeyLookupsTest, AQueuedLookUpWithoutWaitersIsNotSent) {
     Worker& worker = start();
     std::deque<Waiter> waiters(66);
     for (int i = 0; i < 66; ++i) {
-        worker.engine.lookups().submit(waiters[static_cast<std::size_t>(i)], digest(i),
-                                       Priority::kUnknown);
+        worker.engine.identity().lookups.submit(waiters[static_cast<std::size_t>(i)], digest(i),
+                                                Priority::kUnknown);
     }
     waiters[64].leave_lookup();
     waiters[65].needs = false;
@@ -109,14 +109,14 @@ TEST_F(KeyLookupsTest, TheNextWaiterIsAskedWhereTheFirstNeedsItNoMore) {
     Worker& worker = start();
     std::deque<Waiter> others(64);
     for (int i = 0; i < 64; ++i) {
-        worker.engine.lookups().submit(others[static_cast<std::size_t>(i)], digest(i),
-                                       Priority::kUnknown);
+        worker.engine.identity().lookups.submit(others[static_cast<std::size_t>(i)], digest(i),
+                                                Priority::kUnknown);
     }
     Waiter first;
     Waiter second;
     first.needs = false;
-    worker.engine.lookups().submit(first, digest(100), Priority::kUnknown);
-    worker.engine.lookups().submit(second, digest(100), Priority::kUnknown);
+    worker.engine.identity().lookups.submit(first, digest(100), Priority::kUnknown);
+    worker.engine.identity().lookups.submit(second, digest(100), Priority::kUnknown);
     run_for(10ms);
     EXPECT_EQ(first.records, 0);
     EXPECT_EQ(second.records, 1);
@@ -126,8 +126,8 @@ TEST_F(KeyLookupsTest, AWaiterMayBeDestroyedAtAnyTime) {
     Worker& worker = start();
     auto gone = std::make_unique<Waiter>();
     Waiter stays;
-    worker.engine.lookups().submit(*gone, digest(1), Priority::kKnown);
-    worker.engine.lookups().submit(stays, digest(1), Priority::kKnown);
+    worker.engine.identity().lookups.submit(*gone, digest(1), Priority::kKnown);
+    worker.engine.identity().lookups.submit(stays, digest(1), Priority::kKnown);
     gone.reset();
     run_for(5ms);
     EXPECT_EQ(stays.records, 1);
@@ -138,10 +138,10 @@ TEST_F(KeyLookupsTest, ALookUpThatAChangeOvertakesIsRepeatedOnce) {
     Worker& worker = start();
     Waiter waiter;
     worker.transport.delay = [&] {
-        worker.engine.changes().on_change("k");
+        worker.engine.identity().changes.on_change("k");
         return 1ms;
     };
-    worker.engine.lookups().submit(waiter, sha256("k"), Priority::kKnown);
+    worker.engine.identity().lookups.submit(waiter, sha256("k"), Priority::kKnown);
     run_for(20ms);
     EXPECT_EQ(waiter.records, 1);
     EXPECT_EQ(worker.transport.calls, 2);
@@ -163,7 +163,7 @@ TEST_F(KeyLookupsTest, AReplyThatIsNoRecordFailsTheLookUp) {
     for (const char* reply : {"*1\r\n$1\r\nx\r\n", "-ERR unknown command\r\n"}) {
         worker.transport.replace_reply = [reply](const redis::Call&) { return reply; };
         Waiter waiter;
-        worker.engine.lookups().submit(waiter, digest(1), Priority::kKnown);
+        worker.engine.identity().lookups.submit(waiter, digest(1), Priority::kKnown);
         run_for(5ms);
         EXPECT_EQ(waiter.failures, 1) << reply;
     }
@@ -176,8 +176,8 @@ TEST_F(KeyLookupsTest, ATimeOutFailsAllLookUps) {
     };
     std::deque<Waiter> waiters(70);
     for (int i = 0; i < 70; ++i) {
-        worker.engine.lookups().submit(waiters[static_cast<std::size_t>(i)], digest(i),
-                                       Priority::kUnknown);
+        worker.engine.identity().lookups.submit(waiters[static_cast<std::size_t>(i)], digest(i),
+                                                Priority::kUnknown);
     }
     worker.transport.open_for = [] { return 10s; };
     run_for(1s);
@@ -190,7 +190,7 @@ TEST_F(KeyLookupsTest, NothingIsSentWhileRedisIsUnreachable) {
     Worker& worker = start();
     worker.transport.reachable = false;
     Waiter waiter;
-    worker.engine.lookups().submit(waiter, digest(1), Priority::kKnown);
+    worker.engine.identity().lookups.submit(waiter, digest(1), Priority::kKnown);
     EXPECT_EQ(waiter.failures, 1) << "at once";
     EXPECT_EQ(worker.transport.calls, 0);
 }
@@ -200,7 +200,7 @@ TEST_F(KeyLookupsTest, ACallThatIsDroppedFailsItsLookUpAtTheEndOfTheTurn) {
     Worker& worker = start();
     worker.transport.drops_handlers = true;
     Waiter waiter;
-    worker.engine.lookups().submit(waiter, digest(1), Priority::kKnown);
+    worker.engine.identity().lookups.submit(waiter, digest(1), Priority::kKnown);
     EXPECT_EQ(waiter.failures, 0);
     worker.transport.drops_handlers = false;
     run_for(0ms);
@@ -216,7 +216,7 @@ TEST_F(KeyLookupsTest, ShortMemoryFailsALookUp) {
         allocations_left = n;
         bool is_submitted = false;
         try {
-            worker.engine.lookups().submit(waiter, sha256("k"), Priority::kKnown);
+            worker.engine.identity().lookups.submit(waiter, sha256("k"), Priority::kKnown);
             is_submitted = true;
         } catch (const std::bad_alloc&) {
         }

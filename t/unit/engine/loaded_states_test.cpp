@@ -42,7 +42,8 @@ TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
             AcquireRequest request = request_for(id, {0});
             request.place = at;
             const LockedStripe stripe(small, request.id_hash);
-            const LoadedStates states(stripe, worker.engine, request);
+            const LoadedStates states(stripe, worker.engine, worker.engine.quotas().unstored,
+                                      request);
             EXPECT_EQ(std::span<const QuotaState>(states).front().windows[0].owed, owed[id]);
             return states.place();
         };
@@ -57,7 +58,7 @@ TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
             if (occupancy.used + 4 > occupancy.size) {
                 break;
             }
-            LoadedStates states(stripe, worker.engine, request);
+            LoadedStates states(stripe, worker.engine, worker.engine.quotas().unstored, request);
             std::span<QuotaState>(states).front().windows[0].owed = 1;
             if (states.save(1s)) {
                 owed[id] = 1;
@@ -71,7 +72,8 @@ TEST_F(LoadedStatesTest, StatesAreSavedWhereTheyAreNow) {
                 const AcquireRequest request = request_for(
                     id, is_first ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1, 0});
                 const LockedStripe stripe(small, request.id_hash);
-                LoadedStates states(stripe, worker.engine, request);
+                LoadedStates states(stripe, worker.engine, worker.engine.quotas().unstored,
+                                    request);
                 // A second time: the first of them has moved meanwhile.
                 for (int save = is_first ? 0 : 1; save < 2 && has_room; ++save) {
                     for (QuotaState& state : std::span<QuotaState>(states)) {
@@ -101,7 +103,7 @@ TEST_F(LoadedStatesTest, UnitsThatOutgrowTheirPlaceAreNotedOnce) {
     const AcquireRequest request = request_for(1, {0});
     const LockedStripe stripe(small, request.id_hash);
     const auto owe = [&](std::int64_t units) {
-        LoadedStates states(stripe, worker.engine, request);
+        LoadedStates states(stripe, worker.engine, worker.engine.quotas().unstored, request);
         QuotaState& state = std::span<QuotaState>(states).front();
         state.windows[0].owed += units;
         state.counts.noted += units;

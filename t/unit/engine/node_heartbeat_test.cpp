@@ -9,7 +9,7 @@ namespace {
 
 class NodeHeartbeatTest : public EngineTest {
   protected:
-    std::int64_t nodes(Worker& worker) { return NodeHeartbeat::nodes(worker.engine); }
+    std::int64_t nodes(Worker& worker) { return worker.engine.nodes(); }
     /// Enters this number of other nodes in Redis.
     void add_nodes(int count, std::chrono::milliseconds time = 1h) {
         for (int i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
 // Which worker of a node has its subscription, and when the others rely on it.
 
-#include "module/engine/node_subscription.hpp"
+#include "module/engine/identity/node_subscription.hpp"
 
 #include <gtest/gtest.h>
 

@@ -180,7 +180,7 @@ class OrderedNode {
             clock.start = kOrdersBegin;
             node.zone_.start_worker(process, node.setup_.served);
             if (number == 0) {
-                engine.changes().on_subscribed(true);
+                engine.identity().changes.on_subscribed(true);
             }
         }
         std::size_t connection;
@@ -198,7 +198,8 @@ class OrderedNode {
         Request(OrderedNode& at, std::size_t of_number)
             : node(at),
               number(of_number),
-              admission(worker().tables, *this, {.settles = wanted().used.has_value()}) {}
+              admission(worker().engine, worker().tables, *this,
+                        {.settles = wanted().used.has_value()}) {}
 
         const OrderedRequest& wanted() const { return node.setup_.requests[number]; }
         Worker& worker() const { return *node.workers_[wanted().worker]; }

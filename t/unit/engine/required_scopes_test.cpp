@@ -114,7 +114,7 @@ TEST_F(RequiredScopesTest, AChangeOfScopesTakesEffect) {
     Worker& worker = start();
     EXPECT_EQ(refusal(worker, "k", "admin"), "insufficient_scope");
     record("k").scopes = "admin";
-    worker.engine.changes().on_change("k");
+    worker.engine.identity().changes.on_change("k");
     EXPECT_EQ(refusal(worker, "k", "admin"), "");
     EXPECT_EQ(refusal(worker, "k", "read"), "insufficient_scope");
 }

@@ -124,7 +124,7 @@ TEST_F(SettlementTest, TheLastWorkerReturnsAllAtOnce) {
     run_for(5ms);
     EXPECT_EQ(counted("k"), 1);
     worker.engine.shut_down();
-    EXPECT_TRUE(worker.engine.settlement().returns_leases(quotas()));
+    EXPECT_TRUE(worker.engine.quotas().settlement.returns_leases(quotas()));
 }
 
 TEST_F(SettlementTest, AWorkerThatIsNotTheLastLeavesAllToTheOthers) {
@@ -134,7 +134,7 @@ TEST_F(SettlementTest, AWorkerThatIsNotTheLastLeavesAllToTheOthers) {
     worker.engine.shut_down();
     run_for(5ms);
     EXPECT_EQ(counted("k"), 5);
-    EXPECT_FALSE(worker.engine.settlement().returns_leases(quotas()));
+    EXPECT_FALSE(worker.engine.quotas().settlement.returns_leases(quotas()));
     run_for(4s);
     EXPECT_EQ(counted("k"), 1);
     EXPECT_GT(second.transport.calls, 0);
@@ -184,7 +184,7 @@ TEST_F(SettlementTest, ALeaseThatComesAfterTheLastOtherWorkerHasShutDownGoesBack
 TEST_F(SettlementTest, TheLeaseOfAKeyThatEndsIsReturned) {
     Worker& worker = start_with_lease();
     redis.records.clear();
-    worker.engine.changes().on_change("k");
+    worker.engine.identity().changes.on_change("k");
     EXPECT_EQ(ask(worker, "k").status(), 401);
     run_for(4s);
     EXPECT_EQ(counted("k"), 1);
@@ -207,7 +207,7 @@ class EndedKeyTest : public SettlementTest {
     }
     void expect_end(Worker& worker) {
         redis.records.clear();
-        worker.engine.changes().on_change("k");
+        worker.engine.identity().changes.on_change("k");
         EXPECT_EQ(ask(worker, "k").status(), 401);
         EXPECT_EQ(ask(worker, "k").status(), 401);
         run_for(1s);
@@ -231,7 +231,7 @@ TEST_F(EndedKeyTest, IsSettledAfterItsPlanHasChanged) {
     tables[0].plans.push_back(other);
     Worker& worker = start_with_outage();
     add_key("k", "other");
-    worker.engine.changes().on_change("k");
+    worker.engine.identity().changes.on_change("k");
     EXPECT_EQ(ask(worker, "k").status(), 0);
     expect_end(worker);
 }

@@ -123,7 +123,7 @@ TEST_F(SlicesTest, AChangeThatAnotherWorkerLearnsEndsTheSliceAtOnce) {
     granted_for(worker, "k", 2s);
     add_key("k", "free", false);
     run_for(1ms);
-    other.engine.changes().on_change("k");
+    other.engine.identity().changes.on_change("k");
     EXPECT_EQ(ask(worker, "k").status(), 401);
 }
 

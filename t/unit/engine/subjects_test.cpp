@@ -179,7 +179,7 @@ TEST_F(SubjectsTest, IsBannedAndServedWhenTheBanIsLifted) {
     EXPECT_EQ(code(worker, wide), kApiKeyBanned.code) << "a ban is one of the id";
     run_for(1ms);
     redis.counts.lift_ban("user");
-    worker.engine.changes().on_change("user");
+    worker.engine.identity().changes.on_change("user");
     EXPECT_EQ(code(worker, wide), "");
 }
 

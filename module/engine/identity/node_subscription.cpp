@@ -1,4 +1,4 @@
-#include "module/engine/node_subscription.hpp"
+#include "module/engine/identity/node_subscription.hpp"
 
 #include <utility>
 
