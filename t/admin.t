@@ -286,6 +286,7 @@ END
 
     # --- usage
     my $used = $walk->('showUsage', 200, 'GET', 'keys/acme/usage')->json;
+    is $used->{group}, undef, 'the id has no group';
     is_deeply [map { [@$_{qw(table window limit)}] } @{ $used->{windows} }], [['api', 'minute', 1000], ['api', 'day', undef]],
         'the windows of the plan, and the day of the history';
     cmp_ok $used->{windows}[0]{count}, '>=', 1, '… with its count';

@@ -107,6 +107,14 @@ std::string windows_text(const std::vector<management::WindowUsage>& windows,
     return "\n" + align_columns(rows);
 }
 
+/// The usage of a group: its own output, and the end of that of its ids.
+std::string group_text(const management::GroupUsage& usage) {
+    return align_columns({{"group", usage.group.id},
+                          {"plan", text_or_dash(usage.group.plan)},
+                          {"limits", text_or_dash(usage.group.limits)}}) +
+           windows_text(usage.windows, usage.now);
+}
+
 }  // namespace
 
 std::string render_usage(Format format, const management::KeyUsage& usage) {
@@ -126,17 +134,19 @@ std::string render_usage(Format format, const management::KeyUsage& usage) {
         about.push_back({"in flight", std::to_string(flight.places) + " of " +
                                           text_or_dash(flight.limit) + " in " + flight.table});
     }
-    return align_columns(about) + windows_text(usage.windows, usage.now);
+    auto text = align_columns(about);
+    const bool is_of_group = usage.group && !usage.group->windows.empty();
+    if (!usage.windows.empty() || !is_of_group) {
+        text += windows_text(usage.windows, usage.now);
+    }
+    return is_of_group ? text + "\n" + group_text(*usage.group) : text;
 }
 
 std::string render_group_usage(Format format, const management::GroupUsage& usage) {
     if (format == Format::kJson) {
         return document_of([&](JsonWriter& json) { write_group_usage(json, usage); });
     }
-    return align_columns({{"group", usage.group.id},
-                          {"plan", text_or_dash(usage.group.plan)},
-                          {"limits", text_or_dash(usage.group.limits)}}) +
-           windows_text(usage.windows, usage.now);
+    return group_text(usage);
 }
 
 std::string render_history(Format format, const std::string& id,
