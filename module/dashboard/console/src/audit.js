@@ -3,7 +3,7 @@
 import { element } from '../../src/element.js';
 import { Row, showAtRow } from './dialog.js';
 import { PagedSection } from './pages.js';
-import { actions, button, linkTo } from './parts.js';
+import { actions, button, linkTo, linkToGroup } from './parts.js';
 import { exactTime, fromLocalInput } from './times.js';
 
 const pageSize = 50;
@@ -31,11 +31,14 @@ export class Audit {
     #entry({ time, actor, action, id, detail }) {
         return element('li', {},
             element('span', { class: 'action', 'data-action': action }, action),
-            ...id && !this.filter.id ? [linkTo(id)] : [],
+            ...id && !this.filter.id ? [linkOf(action, id)] : [],
             element('code', {}, detail),
             element('span', { class: 'hint' }, `${exactTime(time)} by ${actor}`));
     }
 }
+
+// An entry of a group leads to the group.
+const linkOf = (action, id) => action.endsWith('-group') ? linkToGroup(id) : linkTo(id);
 
 // The view of the whole audit.
 export class AuditView {

@@ -3,12 +3,18 @@
 import { element } from '../../src/element.js';
 import * as format from '../../src/format.js';
 import { barChart, daysFrom } from './bars.js';
+import { linkToGroup } from './parts.js';
 import { dayBefore, distance, momentOf } from './times.js';
 
-// Elements for the body of GET keys/ID/usage.
-export function usageOf({ windows, in_flight: flights = [] }) {
-    const all = [...windows.map(windowOf), ...flights.map(flightOf)];
-    return all.length ? [element('ul', { class: 'meters' }, ...all)] : [element('p', {}, 'No plan table of this gateway counts this id.')];
+// Elements for the body of GET keys/ID/usage: what its group has used limits an id as well. `none`: the text without any.
+export function usageOf({ windows, in_flight: flights = [], group = null }, none = 'No plan table of this gateway counts this id.') {
+    const all = [
+        ...windows.map(one => windowOf(one)),
+        ...(group?.windows ?? []).map(one => windowOf(one, ` of the group ${group.id}`)),
+        ...flights.map(flightOf),
+    ];
+    const ofGroup = group ? [element('p', { class: 'hint' }, 'In the group ', linkToGroup(group.id))] : [];
+    return all.length ? [element('ul', { class: 'meters' }, ...all), ...ofGroup] : [element('p', {}, none), ...ofGroup];
 }
 
 function meter(title, text, detail, share) {
@@ -26,8 +32,8 @@ export function resetOf({ refill, used, reset }) {
     return refill ? `the bucket gets ${refill} and is full ${when}` : `the window ends ${when}`;
 }
 
-function windowOf({ table, window, limit, used, remaining, ...rest }) {
-    const title = `${table}: ${window}`;
+function windowOf({ table, window, limit, used, remaining, ...rest }, whose = '') {
+    const title = `${table}: ${window}${whose}`;
     const reset = resetOf({ used, ...rest });
     if (limit === null) return meter(title, `${format.count(used)} used`, `No limit is known; ${reset}.`, 0);
     const left = remaining > 0 ? `${format.count(remaining)} left` : 'Nothing is left';
