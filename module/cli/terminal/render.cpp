@@ -96,12 +96,13 @@ std::string windows_text(const std::vector<management::WindowUsage>& windows,
     if (windows.empty()) {
         return "\nNothing is counted.\n";
     }
-    Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "REMAINING", "PREVIOUS", "RESET"}};
+    Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "LEASED", "REMAINING", "PREVIOUS", "RESET"}};
     for (const auto& window : windows) {
         const auto rest = window.reset - now;
-        rows.push_back({window.table, name_of(window), text_or_dash(window.limit),
-                        std::to_string(window.used), text_or_dash(remaining(window)),
-                        text_or_dash(window.previous),
+        rows.push_back({window.table, name_of(window),
+                        window.is_unlimited ? "unlimited" : text_or_dash(window.limit),
+                        std::to_string(window.used), std::to_string(window.leased),
+                        text_or_dash(remaining(window)), text_or_dash(window.previous),
                         format_time(window.reset) + " (" + format_duration(rest) + ")"});
     }
     return "\n" + align_columns(rows);
