@@ -380,6 +380,7 @@ END
     is $audit->{entries}[0]{actor}, 'key:portal', '… has the caller';
     is_deeply [map { $_->{request} } @{ $audit->{entries} }[0, 8]], [undef, 'ticket-1'], '… and the name of the request';
     like $audit->{entries}[0]{detail}, qr/plan=free/, '… and the values';
+    is_deeply [map { $_->{before} } (grep { $_->{action} =~ /^(?:issue|set)$/ } @{ $audit->{entries} })[0, 1]], [undef, 'plan=free name=ACME expires=none'], '… and those that were replaced';
     is_deeply [map { $_->{action} eq 'rotate' ? $_->{detail} : () } @{ $audit->{entries} }], ['overlap=1h', 'overlap=0s'], '… and overlaps, as those of the command';
     my @entries;
     for (my $after = ''; 1;) {

@@ -1,6 +1,7 @@
 // The audit: who did what to which id, the newest entry first.
 
 import { element } from '../../src/element.js';
+import { importedIds, textOf } from './audit_text.js';
 import { Row, showAtRow } from './dialog.js';
 import { PagedSection } from './pages.js';
 import { actions, button, linkTo, linkToGroup } from './parts.js';
@@ -28,13 +29,20 @@ export class Audit {
         return this.pages.show();
     }
 
-    #entry({ time, actor, action, id, detail }) {
+    #entry(entry) {
+        const { time, actor, action, id } = entry;
         return element('li', {},
             element('span', { class: 'action', 'data-action': action }, action),
             ...id && !this.filter.id ? [linkOf(action, id)] : [],
-            element('code', {}, detail),
+            element('code', {}, ...detailOf(entry)),
             element('span', { class: 'hint' }, `${exactTime(time)} by ${actor}`));
     }
+}
+
+// The ids of an import lead to their keys.
+function detailOf(entry) {
+    const imported = importedIds(entry);
+    return imported ? [imported.head, ...imported.ids.flatMap(id => [' ', linkTo(id)]), imported.end] : [textOf(entry)];
 }
 
 // An entry of a group leads to the group.
