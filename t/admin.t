@@ -203,6 +203,19 @@ END
     is $ids->('name=fest&limit=2') . ' ' . $ids->('name=*fest*&limit=100'), 'f1 f2 f1 f2 f3', 'entries of the index that are not true are skipped';
     $redis->cmd('ZREM', 't:index', "name:fest of old\nf1", "name:fest of nobody\nnobody");
     is $ids->('name=Fest&expires_before=2040-06-01T00:00:00Z'), 'f1', 'keys that expire before a time';
+    is $ids->('name=Fest&created_from=2100-01-01T00:00:00Z'), '', 'keys that were issued since a time: none';
+    is $ids->('group=none-has-it&created_from=2020-01-01T00:00:00Z'), '', '… beside an index';
+    my $every = $ids->('limit=100');
+    # Three ids have places at the beginning of the list.
+    is $ids->('limit=100&created_from=2020-01-01T00:00:00Z'), $every =~ s/^portal reader spent //r, '… from their place in the list on';
+    is $ids->('limit=100&created_from=2100-01-01T00:00:00Z'), '', '… none';
+    is_deeply [map { exists $_->{activity} ? 1 : () } @{ $ask->('GET', 'keys')->json->{keys} }], [], 'without what is counted of them';
+    my ($one) = @{ $walk->('listKeys', 200, 'GET', 'keys?include=activity')->json->{keys} };
+    is_deeply [sort keys %{ $one->{activity} }], [qw(banned_until strikes today)], '… or with it';
+    $walk->('listKeys', 400, 'GET', $_) for 'keys?include=all', 'keys?created_from=soon';
+    my $totals = $walk->('showTotals', 200, 'GET', 'totals')->json;
+    $walk->('showTotals', 400, 'GET', 'totals?x=1');
+    is $totals->{keys}, scalar(split / /, $every), 'the totals';
     is $ids->('name=Fest&state=disabled'), 'f2', 'keys in a state';
     is $ids->('name=nobody'), '', 'no key matches';
     my $filtered = $ask->('GET', 'keys?limit=1&plan=free&name=Fest%20*%20Co&expires_before=2042-01-01');
@@ -286,6 +299,7 @@ END
 
     # --- usage
     my $used = $walk->('showUsage', 200, 'GET', 'keys/acme/usage')->json;
+    is $used->{group}, undef, 'the id has no group';
     is_deeply [map { [@$_{qw(table window limit)}] } @{ $used->{windows} }], [['api', 'minute', 1000], ['api', 'day', undef]],
         'the windows of the plan, and the day of the history';
     cmp_ok $used->{windows}[0]{count}, '>=', 1, '… with its count';
@@ -331,11 +345,18 @@ END
     $redis->cmd('HSET', 't:ban:{old}', until => 1e12, level => 3, strikes => 2, since => 1e12);
     my $banned = $walk->('listBans', 200, 'GET', 'bans')->json;
     is_deeply $banned, { bans => [$ask->('GET', 'keys/acme/ban')->json], next => undef, has_subjects => $has_subjects }, 'the ids that are banned now' or diag explain $banned;
-    $walk->('listBans', 400, 'GET', 'bans?after=acme');
+    $walk->('listBans', 400, 'GET', $_) for 'bans?after=acme', 'bans?include=all';
     is $walk->('showBan', 200, 'GET', 'keys/acme/ban')->json->{banned}, JSON::PP::true, 'a ban';
     $walk->('showBan', 404, 'GET', 'keys/nobody/ban');
     $walk->('liftBan', 204, 'DELETE', 'keys/acme/ban');
     is $ask->('GET', 'keys/acme/ban')->json->{banned}, JSON::PP::false, '… is lifted';
+    $redis->cmd('HSET', 't:ban:{acme}', strikes => 4, since => 1.7e12);
+    my ($struck) = grep { $_->{id} eq 'acme' } @{ $walk->('listBans', 200, 'GET', 'bans?include=strikes')->json->{bans} };
+    is_deeply [@$struck{qw(banned strikes)}], [JSON::PP::false, 4], 'an id with strikes, if they are asked for';
+    my ($active) = map { $_->{activity} } grep { $_->{id} eq 'acme' } @{ $ask->('GET', 'keys?limit=100&include=activity')->json->{keys} };
+    my ($of_day) = map { $_->{count} } grep { $_->{window} eq 'day' } @{ $ask->('GET', 'keys/acme/usage')->json->{windows} };
+    is_deeply $active, { banned_until => undef, strikes => 4, today => $of_day ? [{ table => 'api', units => $of_day }] : [] }, 'a list of keys can have them, and the use of the day';
+    $redis->cmd('DEL', 't:ban:{acme}');
     $walk->('liftBan', 404, 'DELETE', 'keys/nobody/ban');
 
     # --- revocation
@@ -379,6 +400,7 @@ END
     is $audit->{entries}[0]{actor}, 'key:portal', '… has the caller';
     is_deeply [map { $_->{request} } @{ $audit->{entries} }[0, 8]], [undef, 'ticket-1'], '… and the name of the request';
     like $audit->{entries}[0]{detail}, qr/plan=free/, '… and the values';
+    is_deeply [map { $_->{before} } (grep { $_->{action} =~ /^(?:issue|set)$/ } @{ $audit->{entries} })[0, 1]], [undef, 'plan=free name=ACME expires=none'], '… and those that were replaced';
     is_deeply [map { $_->{action} eq 'rotate' ? $_->{detail} : () } @{ $audit->{entries} }], ['overlap=1h', 'overlap=0s'], '… and overlaps, as those of the command';
     my @entries;
     for (my $after = ''; 1;) {

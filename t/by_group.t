@@ -62,6 +62,14 @@ subtest 'the keys of a group share a counter' => sub {
     my $tollgate = tollgate($gateway);
     is_deeply([map { [@$_{qw(table limit used remaining)}] } @{ $tollgate->json(qw(group usage globex))->{windows} }], [['teams', 8, 5, 3]], 'the command shows the usage of a group');
     like($tollgate->run(qw(group usage acme))->{out}, qr/^group +acme\nplan +pro\n.*^teams +day +8 +8 +0 /ms, '… as a text');
+    my $member = $tollgate->json(qw(usage k1));
+    is_deeply([map { $_->{table} } @{ $member->{windows} }], ['api'], 'the usage of a member: its own windows');
+    is_deeply([$member->{group}{id}, map { @$_{qw(table limit used remaining)} } @{ $member->{group}{windows} }], ['acme', 'teams', 8, 8, 0], '… and those of its group');
+    is_deeply($member->{group}, $tollgate->json(qw(group usage acme)), '… which are the same as of the group');
+    like($tollgate->run(qw(usage k1))->{out}, qr/^id +k1\n.*^api .*\n\ngroup +acme\nplan +pro\n.*^teams +day +8 +8 +0 /ms, '… as a text');
+    is($tollgate->json(qw(usage k4))->{group}, undef, '… not of an id without a group');
+    import_id($gateway, 'k6', '--group', 'unknown');
+    is_deeply($tollgate->json(qw(usage k6))->{group}, { id => 'unknown', plan => undef, limits => undef, windows => [] }, '… and of a group without a record and counts');
     like($tollgate->run(qw(group usage nobody))->{err}, qr/"nobody" .*see tollgate group list$/, '… of one that is known');
     is($tollgate->run(qw(usage acme))->{err}, qq(tollgate: "acme" is a group, and no id: see tollgate group usage\n), 'usage of an id that is a group names the command');
     is($tollgate->run(qw(key reset acme))->{err}, qq(tollgate: "acme" is a group, and no id: see tollgate group reset\n), '… and so does reset');

@@ -138,7 +138,7 @@ sub test_import {
     my $json = JSON::PP::decode_json($tollgate->run('import', '--json', $full)->{out});
     is_deeply $json, { records => 1, imported => 0, unchanged => 1, refused => 0 }, 'the counts as JSON';
 
-    like $tollgate->run('audit')->{out}, qr/\ATIME +ACTOR +ACTION +ID +DETAIL\n\S+Z  \S+@\S+ +import +- +begins\n\S+Z  \S+@\S+ +import +- +1200 of 1200 records$/m, 'the audit has the import';
+    like $tollgate->run('audit')->{out}, qr/\ATIME +ACTOR +ACTION +ID +DETAIL\n\S+Z  \S+@\S+ +import +- +begins\n\S+Z  \S+@\S+ +import +- +1200 of 1200 records: \S+ \S.*…$/m, 'the audit has the import';
     my $entries = () = $tollgate->run('audit')->{out} =~ / import +- /g;
     is $tollgate->run('import', $many)->{status}, 0, 'a file that stores nothing';
     is scalar(() = $tollgate->run('audit')->{out} =~ / import +- /g), $entries, '… has no entry';
@@ -164,7 +164,7 @@ subtest 'audit --follow' => sub {
     like scalar <$followed>, qr/^TIME +ACTOR +ACTION +ID +DETAIL$/, 'a head';
     like scalar <$followed>, qr/  issue   first  /, 'the entries that exist';
     $tollgate->run(qw(key disable first));
-    like scalar <$followed>, qr/  disable  first  state=disabled$/, 'an entry that is added later';
+    like scalar <$followed>, qr/  disable  first  state=disabled \(before: state=active\)$/, 'an entry that is added later';
     kill TERM => $pid;
     close $followed;
 };

@@ -25,7 +25,7 @@ $tollgate->run(qw(key issue --plan p --id u2));
 
 subtest 'usage' => sub {
     is_deeply $tollgate->json('usage', 'u'),
-        { id => 'u', plan => 'p', limits => undef, state => 'active', banned_until => undef, complete => JSON::PP::true(), windows => [] }, 'nothing is counted yet';
+        { id => 'u', plan => 'p', limits => undef, state => 'active', banned_until => undef, complete => JSON::PP::true(), windows => [], group => undef }, 'nothing is counted yet';
     like $tollgate->run('usage', 'u')->{out}, qr/^plan +p\n.*\n\nNothing is counted\.\n\z/ms, '… as text';
     my $now = now();
     my ($hour, $day) = map { int($now / $_) } 3600, 86400;
@@ -45,7 +45,7 @@ subtest 'usage' => sub {
     my $day_part = 9 * (1 - ($now % 86400) / 86400);
     cmp_ok abs($windows->[4]{used} - 3 - $day_part), '<', 1.1, 'a window that slides has used some of the one before';
     like $tollgate->run('usage', 'u')->{out},
-        qr/^state +active\n\nTABLE +WINDOW +LIMIT +USED +REMAINING +PREVIOUS +RESET\napi +hour +- +0 +- +- +\S+Z \(\d+[ms][^)]*\)\napi +day +- +7 +- +- /m,
+        qr/^state +active\n\nTABLE +WINDOW +LIMIT +USED +LEASED +REMAINING +PREVIOUS +RESET\napi +hour +- +0 +0 +- +- +\S+Z \(\d+[ms][^)]*\)\napi +day +- +7 +0 +- +- /m,
         'as a table';
     $tollgate->run(qw(key set u --limits), '5r/h 10r/d');
     $windows = $tollgate->json('usage', 'u')->{windows};
@@ -62,6 +62,23 @@ subtest 'usage' => sub {
     is $tollgate->run('usage', 'u')->{status}, 0, 'fields that make no sense do no harm';
     like $tollgate->run(qw(key reset u))->{err}, qr/it is not known which tables count the id/, 'reset needs the tables of the gateways';
     $redis->cmd('HSET', "${prefix}plans", $_, '{"plans":{"p":{"rates":["5r/h"]}}}') for qw(api search);
+    $redis->cmd('DEL', "${prefix}quota:{u}:search");
+    $redis->cmd('HSET', "${prefix}quota:{u}:search", '86400.number', $day, '86400.count', 3);
+    my %unlimited = map { ("$_->{table} $_->{window}" => $_) } @{ $tollgate->json('usage', 'u')->{windows} };
+    is_deeply [map { [@{ $unlimited{$_} }{qw(limit unlimited remaining)}] } 'search hour', 'search day'],
+        [[5, JSON::PP::false(), 5], [undef, JSON::PP::true(), undef]], 'a period that the plan does not limit is unlimited';
+    like $tollgate->run('usage', 'u')->{out}, qr/^search +day +unlimited +3 +0 +- /m, '… as text too';
+    my $leased = sub {
+        my ($lease, $of_other, $recalled) = @_;
+        $redis->cmd('HSET', "${prefix}quota:{u}:search", '3600.number', int(now() / 3600), '3600.count', 9, lease_grant => $lease,
+            lease_grant_of_other => $of_other, lease_recalled => $recalled);
+        return +(grep { $_->{table} eq 'search' } @{ $tollgate->json('usage', 'u')->{windows} })[0]{leased};
+    };
+    my $ms = 1000 * now();
+    is $leased->("$ms:1:4", ($ms - 1) . ':1:3', 0), 7, 'what nodes have leased last is told apart';
+    is $leased->("$ms:1:40", 0, 0), 9, '… not more than was counted';
+    is $leased->(($ms - 10_000) . ':1:4', $ms, 0), 0, '… not a lease that no node holds any more, nor one that was taken back';
+    is $leased->("$ms:1:4", "$ms:x:y", $ms), 0, '… nor one that was recalled, nor what makes no sense';
     my $reset = $tollgate->json(qw(key reset u));
     is_deeply [map { $_->{used} } @{ $reset->{windows} }], [0, 0], '… begins the windows anew, and shows them';
     is_deeply [grep { $redis->cmd('EXISTS', $_) } map { "${prefix}quota:{$_}:api" } qw(u u2)], ["${prefix}quota:{u2}:api"], '… those of no other id';

@@ -22,8 +22,9 @@ my $gateway = Gateway->start(
     plans  => 'plan free 60r/m 1000r/d; plan pro 300r/m 10000r/d; plan enterprise custom; plan spent 1r/d;'
         . ' anonymous 10000r/m; ban after=2 within=1m for=10m; history 90d;',
     table  => 'lease=off',            # a lease is counted as used
-    http   => 'tollgate_plans ops redis=main { plan ops 100000r/m; }',
+    http   => 'tollgate_plans ops redis=main { plan ops 100000r/m; } tollgate_plans teams redis=main by=group lease=off { plan shared 3r/d; plan wide 100r/d; }',
     server => <<'END',
+        location /teams/     { tollgate api teams; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /admin/     { tollgate ops; tollgate_scope admin; tollgate_admin main; }
         location /console/   { tollgate_console; }
         location /elsewhere/ { tollgate_console '/a"><script>alert(1)</script>&/'; }
@@ -215,7 +216,8 @@ subtest 'finding a customer' => sub {
 subtest 'usage, history, ban and audit' => sub {
     is($gateway->get('/', 'acme')->status, 200, 'a request') for 1 .. 30;
     $browser->click('.option:has-text("ACME")');
-    shows('#detail .meters', qr/api: minute\d+ of 60 used.*api: day30 of 1,000 used970 left/, 'usage');
+    shows('#detail .meters', qr/api: day30 of 1,000 used970 left/, 'usage of a day');
+    shows('#detail .meters', qr/api: minute\d+ of 60 used/, '... and of a minute');
     shows('#detail figcaption', qr/^Granted in api[\d,]+ in 30 days, at most 129 in a day$/, 'history of 30 days');
     is(count('.bar'), 30, '... a bar for each');
     cmp_ok($browser->eval('document.querySelectorAll(".bar")[0].clientHeight'), '>', $browser->eval('document.querySelectorAll(".bar")[28].clientHeight'), '... as high as its units');
@@ -246,8 +248,9 @@ subtest 'a plan, limits, and a concurrent change' => sub {
     $browser->fill('dialog [name=limits]', '5000r/m 1000000r/d');
     $browser->press('Enter');
     shows('#news', qr/acme was changed/, 'the change');
-    shows('#detail .meters', qr/of 5,000 used.*of 1,000,000 used/, '... raises the limits');
-    shows('#detail .entries', qr/^setplan=enterprise limits="5000r\/m 1000000r\/d"/, '... is in the audit');
+    shows('#detail .meters', qr/of 5,000 used/, '... raises the limits');
+    shows('#detail .meters', qr/of 1,000,000 used/, '... of both windows');
+    shows('#detail .entries', qr/^setplan free → enterprise, limits none → "5000r\/m 1000000r\/d"/, '... is in the audit');
     shows('.option', qr/ACME Ltdacme · enterprise/, '... and in the list');
     is(focused(), 'Change', 'the focus is where it was');
     $browser->click('text="Change"');
@@ -292,42 +295,99 @@ subtest 'issuing a key' => sub {
     is($gateway->get('/', $new)->status, 200, 'it works');
 };
 
+subtest 'the groups' => sub {
+    $browser->click('nav >> text="Groups"');
+    shows('#groups .content', qr/^No group has a record\./, 'none');
+    is(focused(), 'Groups', '... the focus is on the heading');
+    for ('emea', 'apac') {
+        $browser->click('text="New group"');
+        is_accessible('new group') if $_ eq 'emea';
+        $browser->fill('dialog [name=group]', 'two words');
+        $browser->fill('dialog [name=plan]', 'shared');
+        $browser->press('Enter');
+        shows('dialog .error', qr/invalid/, 'a name that no group can have: the error of the API');
+        $browser->fill('dialog [name=group]', $_);
+        $browser->press('Enter');
+        shows('#groups h2', qr/^$_$/, 'a group is made, and shown');
+        shows('#groups .entries', qr/No key has this group|set-group/, '... without keys');
+        $browser->click('nav >> text="Groups"');
+    }
+    shows('#groups .entries', qr/apacshared.*emeashared/, 'the list has both');
+    is_accessible('groups');
+    $browser->click('nav >> text="Keys"');
+};
+
 subtest 'the group of a key' => sub {
     my $path = '/admin/keys/vandelay';
     my $group = sub { $gateway->request('GET', $path, { Authorization => 'Bearer operator' })->json->{group} };
     $browser->click('text="Issue a key"');
     $browser->fill('dialog [name=id]', 'vandelay');
     $browser->fill('dialog [name=plan]', 'pro');
-    $browser->fill('dialog [name=group]', 'two words');
-    $browser->press('Enter');
-    shows('dialog .row:has([name=group]) .error', qr/invalid group/, 'an invalid group: the error of the API at its field');
-    is(focused(), 'group', '... which has the focus');
-    $browser->fill('dialog [name=group]', 'emea');
-    $browser->press('Enter');
+    is($browser->eval('[...document.querySelector("dialog [name=group]").options].map(one => one.value).join(" ")'), ' apac emea', 'the group is chosen from those that exist');
+    $browser->choose('dialog [name=group]', 'emea');
+    $browser->click('dialog button[type=submit]');
     shows('dialog h2', qr/^The new key of vandelay$/, 'a key with a group is issued');
     $browser->click('text="The key is stored"');
     shows('#detail .facts', qr/Groupemea/, '... which is shown');
     is($group->(), 'emea', '... and stored');
     $browser->click('text="Change"');
+    $browser->wait_for('document.querySelector("dialog [name=group]")');
     is($browser->eval('document.querySelector("dialog [name=group]").value'), 'emea', 'the form of a change has it');
-    $browser->fill('dialog [name=group]', '..');
-    $browser->press('Enter');
-    shows('dialog .row:has([name=group]) .error', qr/invalid group/, 'a group that no path can hold: the error at its field');
-    $browser->fill('dialog [name=group]', 'apac');
-    $browser->press('Enter');
+    $browser->choose('dialog [name=group]', 'apac');
+    $browser->click('dialog button[type=submit]');
     shows('#detail .facts', qr/Groupapac/, 'another group');
     is($group->(), 'apac', '... is stored');
     $browser->click('text="Change"');
-    $browser->fill('dialog [name=group]', '');
-    $browser->press('Enter');
+    $browser->choose('dialog [name=group]', '');
+    $browser->click('dialog button[type=submit]');
     shows('#detail .facts', qr/Groupnone/, 'no group');
     is($group->(), undef, '... is stored');
+    $gateway->request('PATCH', $path, { Authorization => 'Bearer operator' }, '{"group":"old"}');
+    $browser->click('text="Refresh"');
+    shows('#detail .facts', qr/Groupold/, 'a group without a record');
+    $browser->click('text="Change"');
+    shows('dialog option', qr/\| old \(without a record\)$/, '... can be kept');
+    $browser->press('Escape');
+    $gateway->request('PATCH', $path, { Authorization => 'Bearer operator' }, '{"group":"apac"}');
+};
+
+subtest 'the usage of a group' => sub {
+    $gateway->import_key('member', id => 'member', name => 'Member', plan => 'pro', group => 'apac');
+    $redis->cmd('ZADD', 't:ids', 50, 'member');
+    Command->new(redis => $redis->address, prefix => 't:')->run(qw(key reindex));
+    becomes(sub { $gateway->get('/teams/', 'member')->status }, 429, 'the group is exhausted by one of its keys');
+    $browser->click('text="Refresh"');
+    shows('#detail .meters', qr/teams: day of the group apac3 of 3 usedNothing is left/, 'another one shows it');
+    $browser->click('#detail .meters ~ .hint a');
+    shows('#groups h2', qr/^apac$/, '... and leads to the group');
+    shows('#groups .meters', qr/^teams: day3 of 3 used/, '... which has its counters');
+    shows('#groups .facts', qr/Planshared.*Limitsthose of the plan/, '... its settings');
+    shows('#groups .entries', qr/vandelay.*memberMember/, '... its members');
+    shows('#groups .entries', qr/set-groupplan=shared/, '... and its audit');
+    is_accessible('group');
+    $browser->click('text="Change the group"');
+    $browser->fill('dialog [name=plan]', 'wide');
+    $browser->press('Enter');
+    shows('#news', qr/The group apac was changed/, 'another plan');
+    shows('#groups .meters', qr/^teams: day3 of 100 used/, '... raises its limit');
+    $browser->click('text="Reset the counters"');
+    $browser->click('dialog button[type=submit]');
+    shows('#groups .meters', qr/^teams: day0 of 100 used/, 'its counters are reset');
+    $browser->click('nav >> text="Audit"');
+    shows('#audit .entries', qr/^reset-groupapac/, 'the audit has it');
+    $browser->click('#audit .entries li:first-child a');
+    shows('#groups h2', qr/^apac$/, '... and leads to the group');
+    $browser->click('text="Delete the group"');
+    $browser->click('dialog button[type=submit]');
+    shows('#groups .content', qr/The group has no record/, 'its record is deleted');
+    shows('#groups .entries', qr/vandelay/, '... its keys keep it');
+    $browser->click('nav >> text="Keys"');
 };
 
 subtest 'a lost response' => sub {
-    $browser->eval('void (fetch = (real => async (...all) => { await real(...all); fetch = real; throw new TypeError("lost"); })(fetch))');
     $browser->click('text="Issue a key"');
     $browser->fill('dialog [name=id]', 'hooli');
+    $browser->eval('void (fetch = (real => async (...all) => { await real(...all); fetch = real; throw new TypeError("lost"); })(fetch))');
     $browser->fill('dialog [name=plan]', 'pro');
     $browser->press('Enter');
     shows('dialog .error', qr/It is not known whether the request was executed: try again/, 'the form says what is not known');

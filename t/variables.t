@@ -27,6 +27,7 @@ my $gateway = Gateway->start(
         location = /page.html { }
         location /up/      { tollgate api; proxy_set_header Key $tollgate_key_id/$tollgate_plan/$tollgate_remaining; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /cost/    { tollgate api; tollgate_cost 4; proxy_pass http://unix:%DIR%/upstream.sock; }
+        location /group/   { tollgate api; proxy_set_header Key group=$tollgate_group; proxy_pass http://unix:%DIR%/upstream.sock:/up/; }
         location /ssi/     { tollgate api; ssi on; default_type text/html; alias %DIR%/; }
         location /deny/    { tollgate deny; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /why/     { tollgate api; add_header X-Why $why always; proxy_pass http://unix:%DIR%/upstream.sock; }
@@ -80,6 +81,8 @@ is(logged('/deny/', 'free'), "/deny/|unavailable|-|-|-|-|-|-|-|-", 'unavailable'
 is(logged('/cost/', 'free'), "/cost/|granted|id-free|the \\x22free\\x22 one|free|1000|995|$hour|4|-", 'a cost');
 is($gateway->get('/up/', 'free')->body, 'id-free/free/994', 'at the upstream');
 $gateway->import_key("meta", id => "id-meta", plan => "all", meta => q({"tier":"gold"}));
+$gateway->import_key('member', id => 'id-member', plan => 'all', group => 'acme');
+is($gateway->get('/group/', $_->[0])->body, $_->[1], "the group: $_->[2]") for ['member', 'group=acme', 'of a member'], ['free', 'group=', 'without one'];
 is($gateway->get('/ssi/by_name', 'meta')->body, 'verdict=granted key_id=id-meta meta_tier=gold plan=all nonsense=none', 'read by name, at run time');
 
 # The reason and the id of a key that is not valid, the id of a valid one, and the limit that has refused the request.

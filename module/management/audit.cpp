@@ -53,7 +53,8 @@ StoredEntry read_entry(const redis::Value& value) {
                       .action = std::string(fields[entry_field::kAction]),
                       .id = std::string(fields[entry_field::kId]),
                       .detail = std::string(fields[entry_field::kDetail]),
-                      .request = std::string(fields[entry_field::kRequest])}};
+                      .request = std::string(fields[entry_field::kRequest]),
+                      .before = std::string(fields[entry_field::kBefore])}};
 }
 
 /// Each entry may have about 1 kB.
@@ -140,6 +141,7 @@ void write_entry(JsonWriter& json, const StoredEntry& stored) {
     json.member("action", stored.entry.action);
     json.member("id", stored.entry.id);
     json.member("detail", stored.entry.detail);
+    json.member_or_null("before", stored.entry.before);
     json.member_or_null("request", stored.entry.request);
 }
 
@@ -154,6 +156,7 @@ redis::Command add_to_audit(const redis::Keys& keys, const AuditEntry& entry) {
     add(entry_field::kAction, entry.action);
     add(entry_field::kId, entry.id);
     add(entry_field::kDetail, shortened(entry.detail));
+    add(entry_field::kBefore, shortened(entry.before));
     add(entry_field::kRequest, entry.request);
     return command;
 }

@@ -24,6 +24,9 @@ struct AuditEntry {
     /// Such as `plan=pro name="A shop"`: see audit_text(). No keys in clear.
     std::string detail{};
     std::string request{};  ///< see request_name(); empty: a command, or none
+    /// Values that the operation has replaced, as those of `detail`: see replaced_text().
+    std::string before{};
+    bool tells_before = false;  ///< whether the operation sets `before`
 };
 
 /// An entry as Redis stores it.

@@ -20,20 +20,6 @@ std::optional<std::chrono::sys_seconds> second_of(std::int64_t milliseconds) {
         std::chrono::ceil<std::chrono::seconds>(std::chrono::milliseconds(milliseconds)));
 }
 
-/// A ban from the fields of its hash. One that has ended at `now` has no end.
-KeyBan ban_of(std::string id, const redis::Value& hash, Instant now) {
-    auto fields = hash.fields();
-    KeyBan ban{.id = std::move(id),
-               .strikes = redis::number_or_zero(fields[redis::ban_field::kStrikes]),
-               .level = redis::number_or_zero(fields[redis::ban_field::kLevel]),
-               .since = second_of(redis::number_or_zero(fields[redis::ban_field::kSince])),
-               .until = second_of(redis::number_or_zero(fields[redis::ban_field::kUntil]))};
-    if (ban.until && *ban.until <= now) {
-        ban.until.reset();
-    }
-    return ban;
-}
-
 /// Few ids are banned: unless in a cluster, most hashes are not asked for one by one. Returns
 /// whether each may exist.
 Task<std::vector<bool>> may_exist(Database& database, std::vector<std::string> names) {
@@ -80,6 +66,19 @@ Task<std::vector<redis::Value>> read_hashes(Database& database, std::vector<std:
 
 }  // namespace
 
+KeyBan ban_of(std::string id, const redis::Value& hash, Instant now) {
+    auto fields = hash.fields();
+    KeyBan ban{.id = std::move(id),
+               .strikes = redis::number_or_zero(fields[redis::ban_field::kStrikes]),
+               .level = redis::number_or_zero(fields[redis::ban_field::kLevel]),
+               .since = second_of(redis::number_or_zero(fields[redis::ban_field::kSince])),
+               .until = second_of(redis::number_or_zero(fields[redis::ban_field::kUntil]))};
+    if (ban.until && *ban.until <= now) {
+        ban.until.reset();
+    }
+    return ban;
+}
+
 Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string id) {
     const auto owner = co_await owner_of(database, keys, id);
     Transaction transaction;
@@ -91,7 +90,7 @@ Task<KeyBan> read_ban(Database& database, const redis::Keys& keys, std::string i
 
 Task<BanPage> read_bans(Database& database, const redis::Keys& keys,
                         std::optional<std::string> after, std::size_t limit,
-                        CountedIds::Subjects subjects) {
+                        CountedIds::Subjects subjects, Struck struck) {
     constexpr std::size_t kIdsPerRead = 100;
     CountedIds counted(database, keys, CountedIds::Revoked::kOmitted, subjects);
     auto progress = after ? CountedIds::Progress::of_cursor(*after) : CountedIds::Progress{};
@@ -115,7 +114,7 @@ Task<BanPage> read_bans(Database& database, const redis::Keys& keys,
         has_more = next.has_more;
         for (std::size_t i = 0; i < hashes.size(); ++i) {
             auto ban = ban_of(std::move(next.ids[i]), hashes[i], now);
-            if (!ban.until) {
+            if (!ban.until && (struck == Struck::kOmitted || ban.strikes == 0)) {
                 continue;
             }
             page.bans.push_back(std::move(ban));

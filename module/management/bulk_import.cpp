@@ -62,6 +62,13 @@ void BulkImport::refuse(std::size_t line, const std::string& why) {
     refuse_(line, why);
 }
 
+void BulkImport::count_imported(const std::string& id) {
+    ++counts_.imported;
+    if (first_imported_.size() < kNamedIds) {
+        first_imported_.push_back(id);
+    }
+}
+
 Task<void> BulkImport::store(std::vector<Record> records) {
     if (records.empty()) {
         co_return;
@@ -89,7 +96,7 @@ Task<void> BulkImport::store(std::vector<Record> records) {
             existing.push_back(std::move(records[i]));
             continue;
         }
-        ++counts_.imported;
+        count_imported(records[i].keys.id);
         std::ranges::move(digests_in(records[i].keys), std::back_inserter(stored));
     }
     co_await announce(std::move(stored));
@@ -317,7 +324,7 @@ Task<void> BulkImport::examine(Record record) {
         refuse(record.line, "another operation changes \"" + wanted.id + "\" at the same time");
         co_return;
     }
-    ++counts_.imported;
+    count_imported(wanted.id);
     auto stored_now = listed;
     co_await announce(std::move(stored_now));
 }

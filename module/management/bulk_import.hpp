@@ -58,10 +58,14 @@ class BulkImport {
     void refuse(std::size_t line, const std::string& why);
 
     const ImportCounts& counts() const { return counts_; }
+    /// The first ids that were imported, at most kNamedIds of them.
+    const std::vector<std::string>& first_imported() const { return first_imported_; }
+    static constexpr std::size_t kNamedIds = 50;
 
   private:
     using Transactions = std::vector<Transaction>;
 
+    void count_imported(const std::string& id);
     Task<std::vector<bool>> create(std::span<const Record> records);
     Task<std::vector<bool>> create_in_slots(std::span<const Record> records);
     Task<void> forget_revoked(std::span<const Record> records);
@@ -84,6 +88,7 @@ class BulkImport {
     bool is_atomic_;         ///< a transaction may change all keys of a record, and announces them
     bool is_begun_ = false;  ///< the index was begun if there was no id
     ImportCounts counts_;
+    std::vector<std::string> first_imported_;
 };
 
 }  // namespace tollgate::management

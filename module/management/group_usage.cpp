@@ -6,11 +6,27 @@
 
 namespace tollgate::management {
 
+namespace {
+
+/// Leaves the tables with `by=group`.
+void keep_those_of_groups(std::vector<const PlanTable*>& tables) {
+    std::erase_if(tables, [](const PlanTable* table) { return !table->by_group; });
+}
+
+}  // namespace
+
 Task<GroupUsage> read_group_usage(Database& database, const redis::Keys& keys, std::string group,
                                   std::vector<const PlanTable*> tables) {
-    std::erase_if(tables, [](const PlanTable* table) { return !table->by_group; });
+    keep_those_of_groups(tables);
     CountingTables counting{.known = tables};
     co_await require_known_group(database, keys, group, std::move(counting));
+    auto usage = co_await read_counts_of_group(database, keys, std::move(group), std::move(tables));
+    co_return usage;
+}
+
+Task<GroupUsage> read_counts_of_group(Database& database, const redis::Keys& keys,
+                                      std::string group, std::vector<const PlanTable*> tables) {
+    keep_those_of_groups(tables);
     std::vector<std::string> groups(1, group);
     auto records = co_await records_of_groups(database, keys, std::move(groups));
     GroupUsage usage{.group = {.id = group, .plan = {}, .limits = {}}, .now = {}};

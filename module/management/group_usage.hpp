@@ -22,6 +22,11 @@ struct GroupUsage {
 Task<GroupUsage> read_group_usage(Database& database, const redis::Keys& keys, std::string group,
                                   std::vector<const PlanTable*> tables);
 
+/// The same of a group that need not be known: without a record, it has the default plan of each
+/// table. Throws OperationError.
+Task<GroupUsage> read_counts_of_group(Database& database, const redis::Keys& keys,
+                                      std::string group, std::vector<const PlanTable*> tables);
+
 /// Writes the members of the JSON object of the usage of a group.
 void write_group_usage(JsonWriter& json, const GroupUsage& usage);
 

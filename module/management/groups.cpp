@@ -76,15 +76,19 @@ Task<void> write(Database& database, const redis::Keys& keys, KeyTransactions& t
         redis::Command read{"HGETALL", name};
         const auto hash = co_await run(database, std::move(read));
         const auto before = group_in(group, hash);
-        KeyRecord record;
-        record.id = group;
-        record.plan = before.plan;
-        record.limits = before.limits;
+        KeyRecord stored;
+        stored.id = group;
+        stored.plan = before.plan;
+        stored.limits = before.limits;
+        KeyRecord record = stored;
         apply(changes, record);
         if (record.plan.empty()) {
             refuse("plan: a new group needs a plan");
         }
         check(record);
+        if (!hash.elements.empty()) {
+            transactions.note_replaced(stored, record);
+        }
         auto transaction = change_of(keys, group, hash);
         transaction.commands = writing_of(name, record);
         // This operation may be interrupted after it has stored the record.

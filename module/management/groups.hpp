@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "module/management/key_changes.hpp"
-#include "module/management/key_usage.hpp"
 #include "module/management/operations.hpp"
+#include "module/management/window_usage.hpp"
 #include "module/text/json_writer.hpp"
 
 namespace tollgate::management {

@@ -9,8 +9,8 @@
 
 #include "module/management/database.hpp"
 #include "module/management/group_index.hpp"
-#include "module/management/key_usage.hpp"
 #include "module/management/usage_history.hpp"
+#include "module/management/window_usage.hpp"
 
 namespace tollgate::management {
 

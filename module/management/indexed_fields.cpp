@@ -96,6 +96,8 @@ bool matches(const KeyFilter& filter, const KeysOfId& keys, std::chrono::sys_sec
            (!filter.state || state_of(keys, now) == *filter.state) &&
            (!filter.expires_before ||
             (record.expires && *record.expires < *filter.expires_before)) &&
+           (!filter.created_from ||
+            (!keys.keys.empty() && keys.keys.front().issue_time() >= *filter.created_from)) &&
            std::ranges::all_of(indexed_fields(), [&](const IndexedField& field) {
                return matches_field(filter, field, record);
            });

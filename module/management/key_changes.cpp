@@ -44,6 +44,12 @@ std::string detail_value(std::string_view value) {
     return std::move(json).take();
 }
 
+/// Adds `name=value` to a detail.
+void add_value(std::string& text, std::string_view name, std::string_view value) {
+    text.append(text.empty() ? "" : " ").append(name).append("=");
+    text.append(value.empty() ? "none" : detail_value(value));
+}
+
 }  // namespace
 
 std::string new_value(const redis::RecordField& field, std::string_view text) {
@@ -68,8 +74,7 @@ void apply(const KeyChanges& changes, KeyRecord& record) {
 std::string audit_text(const KeyChanges& changes) {
     std::string text;
     const auto add = [&](std::string_view name, std::string_view value) {
-        text.append(text.empty() ? "" : " ").append(name).append("=");
-        text.append(value.empty() ? "none" : detail_value(value));
+        add_value(text, name, value);
     };
     KeyRecord record;
     for (const auto& field : redis::record_fields()) {
@@ -88,6 +93,20 @@ std::string audit_text(const KeyChanges& changes) {
             if (!names.empty()) {
                 add(field.name, names);
             }
+        }
+    }
+    return text;
+}
+
+std::string replaced_text(const KeyRecord& before, const KeyRecord& after) {
+    std::string text;
+    for (const auto& field : redis::record_fields()) {
+        if (field.form == redis::FieldForm::kMeta) {
+            continue;
+        }
+        const auto value = redis::shown_text(field, before);
+        if (value != redis::shown_text(field, after)) {
+            add_value(text, field.name, value);
         }
     }
     return text;

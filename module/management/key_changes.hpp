@@ -38,6 +38,10 @@ void apply(const KeyChanges& changes, KeyRecord& record);
 /// The changes as `NAME=VALUE…`, for the audit.
 std::string audit_text(const KeyChanges& changes);
 
+/// The values of `before` that differ in `after`, as `NAME=VALUE…`, for the audit. The meta is left
+/// out: its values are not in the audit.
+std::string replaced_text(const KeyRecord& before, const KeyRecord& after);
+
 /// Throws OperationError with Reason::kInvalid if the text is not the name of a group.
 void require_valid_group(const std::string& group);
 

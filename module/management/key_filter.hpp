@@ -37,6 +37,7 @@ struct KeyFilter {
     /// A member of the meta that the key has: `NAME=VALUE`, the value as meta_text() writes it.
     std::optional<std::string> meta{};
     std::optional<std::string> group{};
+    std::optional<std::chrono::sys_seconds> created_from{};  ///< the id was issued then or later
 
     bool is_empty() const { return *this == KeyFilter{}; }
     bool operator==(const KeyFilter&) const = default;

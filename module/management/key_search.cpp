@@ -49,6 +49,12 @@ IndexUse index_use_of(const KeyFilter& filter) {
 /// In the order of creation, which is that of the entries of a value as well.
 Task<FoundKeys> find_by_creation(Database& database, const redis::Keys& keys, KeyQuery query) {
     auto last = place_after<ListCursor>(query.after);
+    if (!last && query.filter.created_from) {
+        // No id is before an empty one.
+        last = ListCursor{
+            .created = static_cast<double>(query.filter.created_from->time_since_epoch().count()),
+            .id = ""};
+    }
     KeyReader reader(database, keys);
     KeyIndex index(database, keys);
     auto use = index_use_of(query.filter);

@@ -239,6 +239,9 @@ Task<bool> KeyTransactions::change_unless(StoredKey read, Change apply,
         if (!apply(*found)) {
             co_return false;
         }
+        if (entry_.tells_before) {
+            note_replaced(before.record, found->record);
+        }
         auto entries = index_change(before, *found);
         transaction.names = {digest, id};
         co_await begin(transaction.names, Audited::kYes);
@@ -401,6 +404,12 @@ Task<bool> KeyTransactions::wait_or_time_out() {
     ++waits_;
     co_await wait(database_, kPause);
     co_return false;
+}
+
+void KeyTransactions::note_replaced(const KeyRecord& before, const KeyRecord& after) {
+    if (!is_audited_) {
+        entry_.before = replaced_text(before, after);
+    }
 }
 
 Task<bool> KeyTransactions::commit(Transaction transaction, Audited audited) {

@@ -107,6 +107,9 @@ class KeyTransactions {
     /// Adds the entry to `audit` again with the next of these transactions.
     void begin_again() { is_audited_ = false; }
 
+    /// The entry tells what a change replaces, unless it was added.
+    void note_replaced(const KeyRecord& before, const KeyRecord& after);
+
     enum class Audited : bool { kNo, kYes };
     /// Executes the transaction, which changes one key, and announces its names. Adds the entry to
     /// the audit before, unless that is done. If the deployment permits it, all this is one

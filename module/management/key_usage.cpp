@@ -58,6 +58,7 @@ Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::stri
                    .now = {},
                    .windows = {},
                    .flights = {},
+                   .group = {},
                    .ban = {},
                    .complete = tables.complete};
     std::vector<std::string> ids{id};
@@ -96,6 +97,10 @@ Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::stri
         }
         add_windows(usage.windows, state, replies[i + 2], now);
     }
+    if (!owner.group.empty()) {
+        usage.group =
+            co_await read_counts_of_group(database, keys, owner.group, std::move(tables.known));
+    }
     co_return usage;
 }
 
@@ -108,6 +113,11 @@ void write_usage(JsonWriter& json, const KeyUsage& usage) {
     write_time_or_null(json, "banned_until", usage.ban.until);
     json.member("complete", usage.complete);
     write_windows(json, usage.windows);
+    if (usage.group) {
+        json.object("group", [&] { write_group_usage(json, *usage.group); });
+    } else {
+        json.member_or_null("group", "");
+    }
     if (usage.flights.empty()) {
         return;
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "module/management/ban.hpp"
+#include "module/management/group_usage.hpp"
 #include "module/management/stored_key.hpp"
 #include "module/management/window_usage.hpp"
 #include "module/plan/plan.hpp"
@@ -27,13 +28,16 @@ struct KeyUsage {
     std::chrono::sys_seconds now;  ///< by Redis's clock
     std::vector<WindowUsage> windows;
     std::vector<FlightUsage> flights;  ///< of tables with `in_flight`
+    /// Of the group of the id: tables with `by=group` count its ids together. Empty: it has none.
+    std::optional<GroupUsage> group{};
     KeyBan ban;
     bool complete = true;  ///< false: only a part of Redis was searched for counts
 };
 
-/// Reads the usage of an id by table and period. The windows of its plan without a count are
-/// included. The plan of a subject is not known: an id without a key has the windows that are
-/// counted, without limits. The tables must outlive the task. Throws OperationError.
+/// Reads the usage of an id by table and period, and that of its group. The windows of its plan
+/// without a count are included. The plan of a subject is not known: an id without a key has the
+/// windows that are counted, without limits. The tables must outlive the task. Throws
+/// OperationError.
 Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::string id,
                           CountingTables tables);
 

@@ -101,9 +101,9 @@ Task<void> KeyMaking::make_once() {
 Task<Durability> change_keys(Caller caller, std::string action, std::string id, KeyChanges changes,
                              std::function<void(const KeyRecord&)> check,
                              AcceptsVersion condition) {
-    KeyOperation operation(caller.database, caller.keys,
-                           entry_of(caller, std::move(action), id, audit_text(changes)),
-                           std::move(condition));
+    auto entry = entry_of(caller, std::move(action), id, audit_text(changes));
+    entry.tells_before = true;
+    KeyOperation operation(caller.database, caller.keys, std::move(entry), std::move(condition));
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
         apply(changes, record);
         check(record);

@@ -9,8 +9,8 @@
 #include "module/management/durability.hpp"
 #include "module/management/key_changes.hpp"
 #include "module/management/key_operation.hpp"
-#include "module/management/key_usage.hpp"
 #include "module/management/usage_reset.hpp"
+#include "module/management/window_usage.hpp"
 
 namespace tollgate::management {
 

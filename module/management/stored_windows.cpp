@@ -1,5 +1,9 @@
 #include "module/management/stored_windows.hpp"
 
+#include <chrono>
+#include <optional>
+#include <string_view>
+
 #include "module/plan/bucket.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/whole_number.hpp"
@@ -27,7 +31,40 @@ void for_each_field(const redis::Value& hash, Use use) {
     }
 }
 
+/// The time of a lease in ms. Empty if the text is none.
+std::optional<std::int64_t> time_of_lease(std::string_view text) {
+    return parse_whole_number(text, 0, kLatestInstant.time_since_epoch().count());
+}
+
+/// Reads `TIME:CALL:UNITS`. Empty for another text.
+std::optional<StoredLease> lease_of(std::string_view text) {
+    const auto first = text.find(':');
+    const auto last = text.rfind(':');
+    if (first == last) {
+        return std::nullopt;
+    }
+    const auto time = time_of_lease(text.substr(0, first));
+    const auto units = parse_whole_number(text.substr(last + 1), 0, Units::kMost);
+    if (!time || !units) {
+        return std::nullopt;
+    }
+    return StoredLease{.at = Instant(std::chrono::milliseconds(*time)), .units = *units};
+}
+
 }  // namespace
+
+std::vector<StoredLease> read_leases(const redis::Value& hash) {
+    auto fields = hash.fields();
+    const auto recalled = time_of_lease(fields[redis::lease_field::kRecalled]).value_or(0);
+    std::vector<StoredLease> leases;
+    for (const auto field : {redis::lease_field::kGrant, redis::lease_field::kOfOther}) {
+        const auto lease = lease_of(fields[field]);
+        if (lease && lease->at.time_since_epoch().count() > recalled) {
+            leases.push_back(*lease);
+        }
+    }
+    return leases;
+}
 
 StoredWindows read_windows(const redis::Value& hash) {
     StoredWindows windows;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <vector>
 
 #include "module/plan/window.hpp"
 #include "module/redis/protocol/value.hpp"
@@ -24,6 +26,16 @@ using StoredBuckets = std::map<Period, WindowCount>;
 /// fields with other names. A value is 0 if it is not a number from 0 to the latest window, or to
 /// the largest count: see kLatestInstant and Units::kMost.
 StoredWindows read_windows(const redis::Value& hash);
+
+/// A lease as the hash of a quota has it: see lease_field.
+struct StoredLease {
+    Instant at;              ///< when a node got it
+    std::int64_t units = 0;  ///< that its call has added to each window of that time
+};
+
+/// Parses the last lease of each of the last two nodes that got one, in the reply to HGETALL of a
+/// quota's hash. Those that were taken back or recalled since are left out: no node holds them.
+std::vector<StoredLease> read_leases(const redis::Value& hash);
 
 /// Parses the buckets in the reply to HGETALL of a quota's hash. Their fields have names such as
 /// `1.debt`. Skips fields with other names. A value is 0 if it is not a number up to the latest

@@ -5,7 +5,7 @@
 
 #include "module/management/audit.hpp"
 #include "module/management/database.hpp"
-#include "module/management/key_usage.hpp"
+#include "module/management/window_usage.hpp"
 
 namespace tollgate::management {
 

@@ -12,8 +12,24 @@ namespace tollgate::management {
 
 namespace {
 
+/// The units of these leases that a window has counted and that nodes may hold still. A node keeps
+/// a lease that is not renewed for twice its horizon, or two seconds, and half a second more.
+std::int64_t leased_in(const TableLimits& of, Period period, const WindowCount& running,
+                       const std::vector<StoredLease>& leases, Instant now) {
+    using namespace std::chrono_literals;
+    const auto held = 2 * std::max<std::chrono::milliseconds>(of.lease_time, 1s) + 500ms;
+    std::int64_t units = 0;
+    for (const auto& lease : leases) {
+        if (lease.at > now - held && lease.at <= now &&
+            window_number(lease.at, period) == running.number) {
+            units += lease.units;
+        }
+    }
+    return of.lease_time == 0ms ? 0 : std::min(units, running.count);
+}
+
 WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& window,
-                      Instant now) {
+                      const std::vector<StoredLease>& leases, Instant now) {
     const auto running = roll(window.counted, period, now);
     WindowUsage usage{
         .table = of.table,
@@ -21,7 +37,9 @@ WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& 
         .count = running.count,
         .previous = std::nullopt,
         .used = spent(running, period, window.sliding, now),
+        .leased = leased_in(of, period, running, leases, now),
         .limit = std::nullopt,
+        .is_unlimited = false,
         .reset = std::chrono::ceil<std::chrono::seconds>(renewed_at(running, {0, period}, now))};
     if (window.sliding) {
         usage.previous = running.previous;
@@ -30,6 +48,8 @@ WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& 
         of.limits.rates, [&](const Rate& one) { return one.period == period && !one.is_bucket(); });
     if (rate != of.limits.rates.end()) {
         usage.limit = rate->requests;
+    } else {
+        usage.is_unlimited = of.has_plan;
     }
     return usage;
 }
@@ -43,7 +63,9 @@ WindowUsage bucket_now(const TableLimits& of, const Rate& rate, const WindowCoun
             .count = used,
             .previous = std::nullopt,
             .used = used,
+            .leased = 0,
             .limit = rate.burst,
+            .is_unlimited = false,
             .reset = std::chrono::ceil<std::chrono::seconds>(renewed_at(bucket, rate, now)),
             .bucket = rate};
 }
@@ -73,11 +95,13 @@ Limits own_limits(const KeyRecord& record) {
 }
 
 TableLimits limits_in(const PlanTable& table, const KeyRecord& record) {
-    TableLimits found{.table = table.name, .known = true};
+    TableLimits found{.table = table.name, .known = true, .lease_time = table.lease_time};
     if (const Plan* plan = table.find(record.plan)) {
-        found.limits = plan->kind == Plan::Kind::kCustom
-                           ? own_limits(record)
-                           : Limits{.rates = plan->rates, .in_flight = plan->in_flight};
+        const bool is_custom = plan->kind == Plan::Kind::kCustom;
+        found.limits = is_custom ? own_limits(record)
+                                 : Limits{.rates = plan->rates, .in_flight = plan->in_flight};
+        // A custom plan without limits is refused.
+        found.has_plan = !is_custom || !found.limits.rates.empty() || found.limits.in_flight != 0;
         found.sliding = plan->sliding;
     }
     return found;
@@ -95,6 +119,7 @@ void add_windows(std::vector<WindowUsage>& windows, const TableLimits& of, const
                  Instant now) {
     const auto buckets = read_buckets(hash);
     auto counted = read_windows(hash);
+    const auto leases = read_leases(hash);
     for (const auto& rate : of.limits.rates) {
         if (rate.is_bucket()) {
             const auto stored = buckets.find(rate.period);
@@ -105,7 +130,7 @@ void add_windows(std::vector<WindowUsage>& windows, const TableLimits& of, const
         }
     }
     for (const auto& [period, window] : counted) {
-        windows.push_back(usage_now(of, period, window, now));
+        windows.push_back(usage_now(of, period, window, leases, now));
     }
 }
 
@@ -126,7 +151,9 @@ void write_windows(JsonWriter& json, const std::vector<WindowUsage>& windows) {
                 json.member("count", window.count);
                 json.member("previous", window.previous);
                 json.member("limit", window.limit);
+                json.member("unlimited", window.is_unlimited);
                 json.member("used", window.used);
+                json.member("leased", window.leased);
                 json.member("remaining", remaining(window));
                 json.member("reset", format_time(window.reset));
             });

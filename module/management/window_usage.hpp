@@ -23,23 +23,30 @@ struct WindowUsage {
     std::int64_t count = 0;                ///< counted in the current window
     std::optional<std::int64_t> previous;  ///< counted in the previous window, if windows slide
     std::int64_t used = 0;                 ///< the part of the limit that is used now
-    std::optional<std::int64_t> limit;     ///< empty: unknown
-    std::chrono::sys_seconds reset;        ///< end of the current window; when the bucket is full
-    Rate bucket{0, period};                ///< if it is a bucket
+    /// Of `count`: what the last leases of two nodes have added, if they may hold them still. They
+    /// have spent a part of it; further nodes may hold more. 0: none is held, or it is a bucket.
+    std::int64_t leased = 0;
+    std::optional<std::int64_t> limit;  ///< empty: unknown, or none
+    bool is_unlimited = false;          ///< the plan has no limit here
+    std::chrono::sys_seconds reset;     ///< end of the current window; when the bucket is full
+    Rate bucket{0, period};             ///< if it is a bucket
 };
 
 /// What a window or bucket is called: `minute`, `second bucket`.
 std::string name_of(const WindowUsage& window);
 
-/// The units that are left in a window. Empty if the limit is unknown.
+/// The units that are left in a window. Empty without a limit, or if it is unknown.
 std::optional<std::int64_t> remaining(const WindowUsage& window);
 
 /// The limits of an id or a group in one table.
 struct TableLimits {
     std::string table;
-    Limits limits{};       ///< the known ones
-    bool sliding = false;  ///< of `limits`; stored windows have their own value
-    bool known = false;    ///< whether `limits` is complete
+    Limits limits{};        ///< the known ones
+    bool sliding = false;   ///< of `limits`; stored windows have their own value
+    bool known = false;     ///< whether `limits` is complete
+    bool has_plan = false;  ///< whether they are all limits of a plan: other windows have none
+    /// The longest time for which a node leases units ahead; 0: no leases.
+    std::chrono::milliseconds lease_time = kLeaseTime;
 };
 
 /// The limits in a record. They apply in tables where its plan is `custom`.

@@ -21,6 +21,7 @@ my ($max_int64, $min_int64) = map { Math::BigInt->new($_) } qw(92233720368547758
 my %check = (
     '$ref'     => sub { my ($self, $value, $ref, $at) = @_; return $self->_errors($value, $self->resolve({ '$ref' => $ref }), $at) },
     allOf      => sub { my ($self, $value, $all, $at) = @_; return map { $self->_errors($value, $_, $at) } @$all },
+    anyOf      => sub { my ($self, $value, $any, $at) = @_; return (grep { !$self->_errors($value, $_, $at) } @$any) ? () : "$at is none of the possible ones" },
     type       => sub { my (undef, $value, $type, $at) = @_; my @types = ref $type ? @$type : $type; return (grep { _is($_, $value) } @types) ? () : "$at is no " . join ' or ', @types },
     enum       => sub { my (undef, $value, $enum, $at) = @_; return (grep { $_ eq $value } @$enum) ? () : "$at is none of @$enum" },
     pattern    => sub { my (undef, $value, $pattern, $at) = @_; return !defined $value || $value =~ _regex($pattern) ? () : "$at doesn't match $pattern" },

@@ -179,7 +179,7 @@ class FileImport {
         co_await import_.store(std::move(batch));
         if (is_last_ && (is_audited_ || import_.counts().imported > 0)) {
             auto detail = std::to_string(counts().imported) + " of " +
-                          std::to_string(counts().records()) + " records";
+                          std::to_string(counts().records()) + " records" + named_ids();
             co_await add_to_audit(std::move(detail));
         }
     }
@@ -208,6 +208,16 @@ class FileImport {
         counts.imported -= moved;
         counts.refused += moved;
         return counts;
+    }
+
+    /// The first ids that were imported, as the end of a detail.
+    std::string named_ids() const {
+        const auto& ids = import_.first_imported();
+        std::string text = ids.empty() ? "" : ":";
+        for (const auto& id : ids) {
+            text.append(" ").append(id);
+        }
+        return counts().imported > ids.size() ? text + " …" : text;
     }
 
     management::Task<void> add_to_audit(std::string detail) {

@@ -20,7 +20,9 @@ namespace {
 std::vector<std::string> row_of(const management::StoredEntry& stored) {
     const auto& entry = stored.entry;
     return {format_time(stored.time()), text_or_dash(entry.actor), text_or_dash(entry.action),
-            text_or_dash(entry.id), text_or_dash(entry.detail)};
+            text_or_dash(entry.id),
+            text_or_dash(entry.detail) +
+                (entry.before.empty() ? "" : " (before: " + entry.before + ")")};
 }
 
 std::string user_name() {

@@ -96,15 +96,24 @@ std::string windows_text(const std::vector<management::WindowUsage>& windows,
     if (windows.empty()) {
         return "\nNothing is counted.\n";
     }
-    Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "REMAINING", "PREVIOUS", "RESET"}};
+    Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "LEASED", "REMAINING", "PREVIOUS", "RESET"}};
     for (const auto& window : windows) {
         const auto rest = window.reset - now;
-        rows.push_back({window.table, name_of(window), text_or_dash(window.limit),
-                        std::to_string(window.used), text_or_dash(remaining(window)),
-                        text_or_dash(window.previous),
+        rows.push_back({window.table, name_of(window),
+                        window.is_unlimited ? "unlimited" : text_or_dash(window.limit),
+                        std::to_string(window.used), std::to_string(window.leased),
+                        text_or_dash(remaining(window)), text_or_dash(window.previous),
                         format_time(window.reset) + " (" + format_duration(rest) + ")"});
     }
     return "\n" + align_columns(rows);
+}
+
+/// The usage of a group: its own output, and the end of that of its ids.
+std::string group_text(const management::GroupUsage& usage) {
+    return align_columns({{"group", usage.group.id},
+                          {"plan", text_or_dash(usage.group.plan)},
+                          {"limits", text_or_dash(usage.group.limits)}}) +
+           windows_text(usage.windows, usage.now);
 }
 
 }  // namespace
@@ -126,17 +135,19 @@ std::string render_usage(Format format, const management::KeyUsage& usage) {
         about.push_back({"in flight", std::to_string(flight.places) + " of " +
                                           text_or_dash(flight.limit) + " in " + flight.table});
     }
-    return align_columns(about) + windows_text(usage.windows, usage.now);
+    auto text = align_columns(about);
+    const bool is_of_group = usage.group && !usage.group->windows.empty();
+    if (!usage.windows.empty() || !is_of_group) {
+        text += windows_text(usage.windows, usage.now);
+    }
+    return is_of_group ? text + "\n" + group_text(*usage.group) : text;
 }
 
 std::string render_group_usage(Format format, const management::GroupUsage& usage) {
     if (format == Format::kJson) {
         return document_of([&](JsonWriter& json) { write_group_usage(json, usage); });
     }
-    return align_columns({{"group", usage.group.id},
-                          {"plan", text_or_dash(usage.group.plan)},
-                          {"limits", text_or_dash(usage.group.limits)}}) +
-           windows_text(usage.windows, usage.now);
+    return group_text(usage);
 }
 
 std::string render_history(Format format, const std::string& id,

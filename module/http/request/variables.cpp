@@ -36,12 +36,14 @@ struct Variable {
     Value (*read)(const RequestContext&);
 };
 
-constexpr std::array<Variable, 13> kVariables{{
+constexpr std::array<Variable, 14> kVariables{{
     {"tollgate_key_id", [](const RequestContext& c) { return unless_empty(c.outcome().key().id); }},
     {"tollgate_key_name",
      [](const RequestContext& c) { return unless_empty(c.outcome().key().name); }},
     {"tollgate_plan",
      [](const RequestContext& c) { return unless_empty(std::string(c.admission().plan())); }},
+    {"tollgate_group",
+     [](const RequestContext& c) { return unless_empty(c.outcome().key().group); }},
     {"tollgate_scopes",
      [](const RequestContext& c) { return unless_empty(c.outcome().key().scopes); }},
     {"tollgate_key_from",

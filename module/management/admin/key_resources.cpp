@@ -11,6 +11,7 @@
 #include "module/management/admin/key_body.hpp"
 #include "module/management/admin/key_maker.hpp"
 #include "module/management/admin/resources.hpp"
+#include "module/management/key_activity.hpp"
 #include "module/management/key_json.hpp"
 #include "module/management/key_search.hpp"
 #include "module/management/plan_rules.hpp"
@@ -67,9 +68,18 @@ KeyFilter filter_of(const Query& query) {
     if (const auto expires_before = query.find("expires_before")) {
         filter.expires_before = parse_rfc3339(*expires_before);
     }
+    if (const auto created_from = query.find("created_from")) {
+        filter.created_from = parse_rfc3339(*created_from);
+    }
     validate(filter);
     return filter;
 }
+
+/// An element of a list of keys.
+struct ListedKey {
+    KeysOfId keys{};
+    std::optional<KeyActivity> activity{};  ///< if it was asked for
+};
 
 Task<AdminResponse> list_keys(ResourceRequest request) {
     KeyReader reader(request.database, request.keys);
@@ -79,11 +89,26 @@ Task<AdminResponse> list_keys(ResourceRequest request) {
                    .limit = static_cast<std::size_t>(request.query.number("limit")),
                    .now = now};
     auto found = co_await find_keys(request.database, request.keys, std::move(query));
+    std::vector<KeyActivity> activities;
+    if (request.query.find("include")) {
+        activities =
+            co_await read_activities(request.database, request.keys, found.ids, request.tables);
+    }
     auto shown = co_await reader.with_last_uses(std::move(found.ids));
-    const auto write = [now](JsonWriter& json, const KeysOfId& keys) {
-        write_key(json, keys, now);
+    std::vector<ListedKey> listed(shown.size());
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+        listed[i].keys = std::move(shown[i]);
+        if (!activities.empty()) {
+            listed[i].activity = std::move(activities[i]);
+        }
+    }
+    const auto write = [now](JsonWriter& json, const ListedKey& one) {
+        write_key(json, one.keys, now);
+        if (one.activity) {
+            write_activity(json, *one.activity);
+        }
     };
-    auto response = co_await page_response(request, "keys", std::move(shown), found.next, write);
+    auto response = co_await page_response(request, "keys", std::move(listed), found.next, write);
     co_return response;
 }
 
@@ -179,6 +204,7 @@ Task<AdminResponse> rotate_key(ResourceRequest request) {
 
 using Form = QueryParameter::Form;
 
+constexpr std::array<std::string_view, 1> kIncluded{"activity"};
 constexpr std::array kListParameters{
     kPageLimit,
     QueryParameter{"after"},
@@ -189,6 +215,8 @@ constexpr std::array kListParameters{
     QueryParameter{"scope"},
     QueryParameter{"meta"},
     QueryParameter{"group"},
+    QueryParameter{"created_from", Form::kTime},
+    QueryParameter{"include", Form::kChoice, kIncluded},
 };
 constexpr std::array kKeyEndpoints{
     Endpoint{"GET", "keys", "listKeys", list_keys, kListParameters},

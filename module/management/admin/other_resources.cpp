@@ -106,7 +106,9 @@ Task<AdminResponse> list_usage(ResourceRequest request) {
 Task<AdminResponse> list_bans(ResourceRequest request) {
     auto after = request.query.find("after");
     const auto limit = static_cast<std::size_t>(request.query.number("limit"));
-    auto page = co_await read_bans(request.database, request.keys, std::move(after), limit);
+    const auto struck = request.query.find("include") ? Struck::kIncluded : Struck::kOmitted;
+    auto page = co_await read_bans(request.database, request.keys, std::move(after), limit,
+                                   CountedIds::Subjects::kOmittedInCluster, struck);
     auto response = co_await page_response(request, "bans", std::move(page.bans), page.next,
                                            write_ban, has_subjects(request));
     co_return response;
@@ -161,6 +163,18 @@ Task<AdminResponse> list_plans(ResourceRequest request) {
     });
 }
 
+/// Two commands, whatever there is.
+Task<AdminResponse> show_totals(ResourceRequest request) {
+    std::vector<redis::Command> commands;
+    commands.push_back({"ZCARD", request.keys.ids()});
+    commands.push_back({"ZCARD", request.keys.groups()});
+    const auto counts = co_await run_all(request.database, std::move(commands));
+    co_return json_response(200, [&](JsonWriter& json) {
+        json.member("keys", counts[0].integer);
+        json.member("groups", counts[1].integer);
+    });
+}
+
 Task<AdminResponse> show_openapi(ResourceRequest request) {
     co_return AdminResponse{.status = 200, .body = openapi_document(request.request.base)};
 }
@@ -177,9 +191,11 @@ constexpr std::array kUsageParameters{
     QueryParameter{"from", Form::kDay},
     QueryParameter{"to", Form::kDay},
 };
+constexpr std::array<std::string_view, 1> kIncludedInBans{"strikes"};
 constexpr std::array kBanParameters{
     kPageLimit,
     QueryParameter{"after"},
+    QueryParameter{"include", Form::kChoice, kIncludedInBans},
 };
 constexpr std::array<std::string_view, 2> kOrders{"asc", "desc"};
 constexpr std::array kAuditParameters{
@@ -218,6 +234,11 @@ constexpr std::array kOtherEndpoints{
     Endpoint{"GET", "usage", "listUsage", list_usage, kUsageParameters},
     Endpoint{"GET", "bans", "listBans", list_bans, kBanParameters},
     Endpoint{"GET", "audit", "listAudit", list_audit, kAuditParameters},
+    Endpoint{.method = "GET",
+             .path = "totals",
+             .operation = "showTotals",
+             .handle = show_totals,
+             .own_lane = Lane::kReads},
     Endpoint{.method = "GET",
              .path = "plans",
              .operation = "listPlans",

@@ -251,6 +251,7 @@ inline constexpr std::string_view kAction = "action";  ///< such as `issue`
 inline constexpr std::string_view kId = "id";
 inline constexpr std::string_view kRequest = "request";  ///< its name: see request_name()
 inline constexpr std::string_view kDetail = "detail";    ///< the values that `set` sets
+inline constexpr std::string_view kBefore = "before";    ///< what `set` has replaced
 }  // namespace audit_field
 
 /// Values of record_field::kState. Gateways accept only kActive.

@@ -80,6 +80,7 @@ export class Api {
     }
 }
 
+export const groupPath = (id, below = '') => `groups/${encodeURIComponent(id)}${below}`;
 export const keyPath = (id, below = '') => `keys/${encodeURIComponent(id)}${below}`;
 
 // Names for requests that may be repeated: the same for the same body, so that a repetition executes nothing twice.

@@ -1,9 +1,10 @@
 // The audit: who did what to which id, the newest entry first.
 
 import { element } from '../../src/element.js';
+import { importedIds, textOf } from './audit_text.js';
 import { Row, showAtRow } from './dialog.js';
 import { PagedSection } from './pages.js';
-import { actions, button, linkTo } from './parts.js';
+import { actions, button, linkTo, linkToGroup } from './parts.js';
 import { exactTime, fromLocalInput } from './times.js';
 
 const pageSize = 50;
@@ -28,14 +29,24 @@ export class Audit {
         return this.pages.show();
     }
 
-    #entry({ time, actor, action, id, detail }) {
+    #entry(entry) {
+        const { time, actor, action, id } = entry;
         return element('li', {},
             element('span', { class: 'action', 'data-action': action }, action),
-            ...id && !this.filter.id ? [linkTo(id)] : [],
-            element('code', {}, detail),
+            ...id && !this.filter.id ? [linkOf(action, id)] : [],
+            element('code', {}, ...detailOf(entry)),
             element('span', { class: 'hint' }, `${exactTime(time)} by ${actor}`));
     }
 }
+
+// The ids of an import lead to their keys.
+function detailOf(entry) {
+    const imported = importedIds(entry);
+    return imported ? [imported.head, ...imported.ids.flatMap(id => [' ', linkTo(id)]), imported.end] : [textOf(entry)];
+}
+
+// An entry of a group leads to the group.
+const linkOf = (action, id) => action.endsWith('-group') ? linkToGroup(id) : linkTo(id);
 
 // The view of the whole audit.
 export class AuditView {

@@ -20,7 +20,7 @@ export const fields = [
     { name: 'name', label: 'Name', ...text, none: 'none' },
     { name: 'plan', label: 'Plan', ...text, isRequired: true, none: 'none' },
     { name: 'group', label: 'Group', ...text, none: 'none',
-      hint: 'Plan tables with by=group count its ids together. An id that changes its group begins with new counts. Empty: none.' },
+      hint: 'Plan tables with by=group count its ids together. An id that changes its group begins with new counts.' },
     { name: 'limits', label: 'Limits', ...text, none: 'those of the plan', hint: 'Only for custom plans, such as 5000r/m 1000000r/d.' },
     { name: 'expires', label: 'Expires', toInput: toLocalInput, fromInput: fromLocalInput, shown: time, none: 'never',
       attributes: { type: 'datetime-local', step: 1 }, hint: 'In the time zone of this browser. Empty: never.' },

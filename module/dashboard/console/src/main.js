@@ -7,6 +7,7 @@ import { AuditView } from './audit.js';
 import { BansView } from './bans.js';
 import { Detail } from './detail.js';
 import { Row } from './dialog.js';
+import { GroupsView } from './groups.js';
 import { Idle, longestPause } from './idle.js';
 import { issueKey } from './operations.js';
 import { actions, announce, button, hashOf } from './parts.js';
@@ -22,8 +23,8 @@ const client = () => api;
 const search = new Search(byId('find'), { api: client, onOpen: open, onIssue: issue });
 const detail = new Detail(byId('detail'), { api: client, plans: () => tables, onChange });
 // What is shown beside the keys, by the name of the view.
-const views = { bans: new BansView(byId('bans'), client), audit: new AuditView(byId('audit'), client) };
-const titles = { keys: 'Keys', bans: 'Bans', audit: 'Audit' };
+const views = { groups: new GroupsView(byId('groups'), { api: client, plans: () => tables }), bans: new BansView(byId('bans'), client), audit: new AuditView(byId('audit'), client) };
+const titles = { keys: 'Keys', groups: 'Groups', bans: 'Bans', audit: 'Audit' };
 
 // --- signing in and out
 
@@ -84,12 +85,12 @@ for (const kind of ['pointerdown', 'keydown', 'wheel']) {
 document.addEventListener('visibilitychange', signOutIfIdle);
 setInterval(signOutIfIdle, 10_000);
 
-// --- views: #keys, #keys/ID, #bans, #audit
+// --- views: #keys, #keys/ID, #groups, #groups/GROUP, #bans, #audit
 
 function viewOf(hash) {
-    const [, name, id] = /^#(keys|bans|audit)(?:\/(.+))?$/.exec(hash) ?? [null, 'keys'];
+    const [, name, id] = /^#(keys|groups|bans|audit)(?:\/(.+))?$/.exec(hash) ?? [null, 'keys'];
     try {
-        return { name, id: name === 'keys' && id ? decodeURIComponent(id) : null };
+        return { name, id: ['keys', 'groups'].includes(name) && id ? decodeURIComponent(id) : null };
     } catch {
         return { name, id: null };
     }
@@ -101,7 +102,8 @@ async function showView(moves) {
     byId('sign-in').hidden = api !== null;
     for (const one of document.querySelectorAll('[data-signed-in]')) one.hidden = api === null;
     for (const one of Object.keys(titles)) byId(one).hidden = api === null || name !== one;
-    byId('keys').toggleAttribute('data-open', id !== null);
+    const shown = name === 'keys' ? id : null;    // the id that is shown beside the list
+    byId('keys').toggleAttribute('data-open', shown !== null);
     for (const link of document.querySelectorAll('nav a')) {
         if (link.hash === `#${name}`) link.setAttribute('aria-current', 'page');
         else link.removeAttribute('aria-current');
@@ -111,12 +113,12 @@ async function showView(moves) {
         keyRow.input.focus();
         return;
     }
-    search.list.mark(id);
-    views[name]?.show();
-    if (id === null) detail.clear();
-    else detail.show(id);
+    search.list.mark(shown);
+    views[name]?.show(id);
+    if (shown === null) detail.clear();
+    else detail.show(shown);
     if (!moves) return;
-    if (id !== null) byId('detail-title').focus();
+    if (shown !== null) byId('detail-title').focus();
     else byId(name === 'keys' ? 'find-title' : `${name}-title`).focus();
 }
 

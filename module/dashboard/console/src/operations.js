@@ -4,25 +4,19 @@ import { setText } from '../../src/element.js';
 import { ApiError, keyPath, RequestNames } from './api.js';
 import { openForm, openNewKey } from './dialog.js';
 import { changesOf, fields } from './fields.js';
+import { choiceOfGroup, readGroups } from './group_operations.js';
 import { announce, durabilityText } from './parts.js';
+import { planNames, planText } from './plans.js';
 import { overlaps } from './rotation.js';
 
-const planNames = tables => [...new Set(tables.flatMap(({ plans }) => Object.keys(plans)))].sort();
-
-function limitsOf({ rates = [], custom, unlimited, in_flight: flights }) {
-    return [...rates, custom && 'the limits of the key', unlimited && 'no limits', flights && `${flights} in flight`].filter(Boolean).join(' ');
-}
-
-// What a plan is in each table that has it.
-export const planText = (tables, plan) => tables.filter(({ plans }) => Object.hasOwn(plans, plan))
-    .map(({ name, plans }) => `${name}: ${limitsOf(plans[plan])}`).join('; ');
-
-// A form with the fields of a key, whose hint of the plan follows the input.
-function openKeyForm({ tables, key, shown, ...options }) {
-    const dialog = openForm({
-        ...options,
-        fields: shown.map(one => ({ ...one, value: one.toInput(key[one.name]), options: one.name === 'plan' ? planNames(tables) : undefined })),
-    });
+// A form with the fields of a key, whose hint of the plan follows the input. The group is chosen from those that exist.
+async function openKeyForm({ api, tables, key, shown, ...options }) {
+    const groups = await groupsOf(api());
+    const more = {
+        plan: { options: planNames(tables) },
+        group: choiceOfGroup(groups, key.group),
+    };
+    const dialog = openForm({ ...options, fields: shown.map(one => ({ ...one, value: one.toInput(key[one.name]), ...more[one.name] })) });
     const plan = dialog.querySelector('[name=plan]');
     const hint = dialog.querySelector(`#${plan.id}-hint`);
     const show = () => setText(hint, planText(tables, plan.value.trim()) || `Known plans: ${planNames(tables).join(', ')}.`);
@@ -31,13 +25,23 @@ function openKeyForm({ tables, key, shown, ...options }) {
     return dialog;
 }
 
+// Without an answer, the group is typed.
+async function groupsOf(api) {
+    try {
+        return await readGroups(api);
+    } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        return { names: [], isComplete: false };
+    }
+}
+
 const required = (name, message) => Object.assign(new ApiError(message), { field: name });
 
 // Issues a key. `onIssued` receives its id.
 export function issueKey({ api, tables, onIssued }) {
     const names = new RequestNames();
-    openKeyForm({
-        title: 'Issue a key', label: 'Issue', tables, key: {}, shown: fields,
+    return openKeyForm({
+        title: 'Issue a key', label: 'Issue', api, tables, key: {}, shown: fields,
         async submit(inputs) {
             const body = changesOf(inputs);
             if (!body.plan) throw required('plan', 'Enter a plan.');
@@ -57,8 +61,8 @@ function showNewKey({ key, id }, text, durability) {
 
 export function editKey(detail) {
     const { id, key, etag, api } = detail;
-    openKeyForm({
-        title: `Change ${id}`, label: 'Change', tables: detail.plans(), key, shown: fields.filter(({ isOfNewKey }) => !isOfNewKey),
+    return openKeyForm({
+        title: `Change ${id}`, label: 'Change', api, tables: detail.plans(), key, shown: fields.filter(({ isOfNewKey }) => !isOfNewKey),
         async submit(inputs) {
             const body = changesOf(inputs, key);
             if (body.plan === null) throw required('plan', 'Enter a plan.');

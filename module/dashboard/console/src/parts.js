@@ -12,6 +12,9 @@ export const actions = (...buttons) => element('p', { class: 'actions' }, ...but
 export const linkTo = id => element('a', { href: hashOf(id) }, id);
 export const hashOf = id => `#keys/${encodeURIComponent(id)}`;
 
+// A link to a group.
+export const linkToGroup = id => element('a', { href: `#groups/${encodeURIComponent(id)}` }, id);
+
 // Announces a result at the top of the page, also to screen readers.
 export const announce = text => setText(document.getElementById('news'), text);
 

@@ -3,20 +3,44 @@
 import { element } from '../../src/element.js';
 import * as format from '../../src/format.js';
 import { barChart, daysFrom } from './bars.js';
+import { linkToGroup } from './parts.js';
 import { dayBefore, distance, momentOf } from './times.js';
 
-// Elements for the body of GET keys/ID/usage.
-export function usageOf({ windows, in_flight: flights = [] }) {
-    const all = [...windows.map(windowOf), ...flights.map(flightOf)];
-    return all.length ? [element('ul', { class: 'meters' }, ...all)] : [element('p', {}, 'No plan table of this gateway counts this id.')];
+// A window or a limit of requests in flight matters if so much of it is used.
+const near = 0.8;
+
+// Those that matter, the nearest to its limit first, and at least one; and the others. `share` is the part that is used.
+export function byNearness(all) {
+    const sorted = [...all].sort((one, other) => other.share - one.share);
+    const end = Math.max(1, sorted.filter(({ share }) => share >= near).length);
+    // A single one is not worth a click.
+    return sorted.length - end <= 1 ? [sorted, []] : [sorted.slice(0, end), sorted.slice(end)];
 }
 
-function meter(title, text, detail, share) {
-    const fill = element('div');
-    fill.style.width = `${100 * Math.min(1, share ?? 0)}%`;
+// Elements for the body of GET keys/ID/usage: what its group has used limits an id as well. `none`: the text without any.
+export function usageOf({ windows, in_flight: flights = [], group = null }, none = 'No plan table of this gateway counts this id.') {
+    const [first, others] = byNearness([
+        ...windows.map(one => windowOf(one)),
+        ...(group?.windows ?? []).map(one => windowOf(one, ` of the group ${group.id}`)),
+        ...flights.map(flightOf),
+    ]);
+    return [
+        ...first.length ? [list(first)] : [element('p', {}, none)],
+        ...others.length ? [element('details', {}, element('summary', {}, `${others.length} others, further from their limits`), list(others))] : [],
+        ...group ? [element('p', { class: 'hint' }, 'In the group ', linkToGroup(group.id))] : [],
+    ];
+}
+
+const list = all => element('ul', { class: 'meters' }, ...all.map(meter));
+const width = share => `${100 * Math.max(0, Math.min(1, share))}%`;
+
+function meter({ title, text, detail, share, leased = 0 }) {
+    const [fill, ofLeases] = [element('div'), element('div', { class: 'leased' })];
+    fill.style.width = width(share - leased);
+    ofLeases.style.width = width(Math.min(leased, 1 - share + leased));
     return element('li', { 'data-state': share >= 1 ? 'bad' : null },
         element('b', {}, title), element('span', { class: 'figure' }, text),
-        element('div', { class: 'meter', 'aria-hidden': 'true' }, fill), element('span', { class: 'hint' }, detail));
+        element('div', { class: 'meter', 'aria-hidden': 'true' }, fill, ofLeases), element('span', { class: 'hint' }, detail));
 }
 
 // When a window ends, or a token bucket is full.
@@ -26,17 +50,30 @@ export function resetOf({ refill, used, reset }) {
     return refill ? `the bucket gets ${refill} and is full ${when}` : `the window ends ${when}`;
 }
 
-function windowOf({ table, window, limit, used, remaining, ...rest }) {
-    const title = `${table}: ${window}`;
+// A window as meter() shows it. What nodes have leased is told apart from what is used, as far as Redis knows it.
+export function windowOf({ table, window, limit, unlimited, used, leased = 0, remaining, ...rest }, whose = '') {
+    const title = `${table}: ${window}${whose}`;
     const reset = resetOf({ used, ...rest });
-    if (limit === null) return meter(title, `${format.count(used)} used`, `No limit is known; ${reset}.`, 0);
-    const left = remaining > 0 ? `${format.count(remaining)} left` : 'Nothing is left';
-    return meter(title, `${format.count(used)} of ${format.count(limit)} used`, `${left}; ${reset}.`, limit > 0 ? used / limit : 1);
+    const spent = `${leased > 0 ? 'at least ' : ''}${format.count(Math.max(0, used - leased))}`;
+    const ofLeases = leased > 0 ? `up to ${format.count(leased)} more are leased to nodes; ` : '';
+    if (limit === null) {
+        const text = `${spent} used${unlimited ? ', unlimited' : ''}`;
+        return { title, text, detail: capital(`${ofLeases}${unlimited ? '' : 'the limit is not known here; '}${reset}.`), share: -1 };
+    }
+    const left = remaining > 0 ? `${format.count(remaining)} left` : 'nothing is left';
+    return {
+        title, text: `${spent} of ${format.count(limit)} used`, detail: capital(`${ofLeases}${left}; ${reset}.`),
+        share: limit > 0 ? used / limit : 1, leased: limit > 0 ? leased / limit : 0,
+    };
 }
 
-const flightOf = ({ table, limit, places }) => meter(`${table}: in flight`,
-    limit === null ? `${format.count(places)} places` : `${format.count(places)} of ${format.count(limit)} places`,
-    'Requests that are under way.', limit ? places / limit : 0);
+const capital = text => text[0].toUpperCase() + text.slice(1);
+
+const flightOf = ({ table, limit, places }) => ({
+    title: `${table}: in flight`,
+    text: limit === null ? `${format.count(places)} places` : `${format.count(places)} of ${format.count(limit)} places`,
+    detail: 'Requests that are under way.', share: limit ? places / limit : -1,
+});
 
 // The ends of so many days until today.
 export const lastDays = count => ({ from: dayBefore(count - 1), to: dayBefore(0) });
