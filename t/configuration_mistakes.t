@@ -339,6 +339,8 @@ subtest 'directives of servers and locations' => sub {
         'tollgate_sum $a -1'   => 'invalid term "-1"',
         'tollgate_sum $a 2*'   => 'invalid term "2\*"',
         'tollgate_sum $a 2*3*4' => 'invalid term "2\*3\*4"',
+        'tollgate_sum $a $a'   => 'the variable "\$a" is used by a sum that is not after it',
+        'tollgate_sum $a $B; tollgate_sum $b $a' => 'the variable "\$b" is used by a sum that is not after it',
         'tollgate_sum $a 1; tollgate_sum $a 2' => 'the duplicate "a" variable',
     );
     mistake($_, $sum{$_}, "$_; # here\n") for sort keys %sum;

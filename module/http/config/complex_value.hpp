@@ -16,6 +16,10 @@ inline bool has_variables(const ngx_http_complex_value_t& value) {
     return value.lengths != nullptr;
 }
 
+/// Whether the text has a variable of this name, or with this prefix if the name ends with `_`.
+/// nginx reads names in any case.
+bool has_variable(std::string_view text, std::string_view name);
+
 /// The value for a request, in the memory of the request or of the configuration. Nothing if memory
 /// is short or a variable fails.
 std::optional<std::string_view> evaluate(ngx_http_request_t* r, ngx_http_complex_value_t* value);

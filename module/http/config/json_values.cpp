@@ -1,11 +1,13 @@
 #include "module/http/config/json_values.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
 
 #include "module/http/config/directive.hpp"
 #include "module/http/config/main_conf.hpp"
+#include "module/text/ascii.hpp"
 
 namespace tollgate::http {
 
@@ -55,9 +57,9 @@ void define(ngx_conf_t* cf, std::string_view name, const JsonDirective& directiv
 }
 
 void add_variable(JsonValuesConf& conf, Words words, const JsonDirective& directive) {
-    JsonVariable variable{.name = std::string(words[1].substr(1)),
-                          .first = conf.pointers.size(),
-                          .max = kLargestBody};
+    // nginx has the names of variables in lower case.
+    JsonVariable variable{.name = {}, .first = conf.pointers.size(), .max = kLargestBody};
+    std::ranges::transform(words[1].substr(1), std::back_inserter(variable.name), to_lower);
     std::vector<std::string_view> pointers;
     for (const auto word : words.subspan(2)) {
         const auto max = directive.is_of_request ? size_in(word) : std::nullopt;

@@ -13,7 +13,7 @@ namespace tollgate::http {
 
 /// A variable that a location reads from a JSON body.
 struct JsonVariable {
-    std::string name;          ///< without `$`
+    std::string name;          ///< without `$`, in lower case
     std::size_t first = 0;     ///< its pointers, in JsonValuesConf::pointers
     std::size_t count = 0;     ///< of them
     std::size_t max = 0;       ///< of a larger request's body, in bytes, it has no value

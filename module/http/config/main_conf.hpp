@@ -1,12 +1,12 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "module/engine/settings.hpp"
@@ -105,7 +105,8 @@ struct MainConf {
     /// The names of the variables that `tollgate_request_json` and `tollgate_response_json` set.
     std::set<std::string> request_variables;
     std::set<std::string> response_variables;
-    std::map<std::string, std::string> sums;  ///< the terms of each variable of `tollgate_sum`
+    /// The name and the terms of each variable of `tollgate_sum`, in the order of the directives.
+    std::vector<std::pair<std::string, std::string>> sums;
 
     MainConf() = default;
     ~MainConf() = default;

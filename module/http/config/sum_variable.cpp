@@ -1,5 +1,6 @@
 #include "module/http/config/sum_variable.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -68,11 +69,6 @@ char* read_sum(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*/) noexc
             throw ParseError("invalid variable name " + in_quotes(words[1]));
         }
         auto* sum = make_pooled<Sum>(cf->pool);
-        std::string& terms = MainConf::of(cf).sums[std::string(words[1].substr(1))];
-        for (const auto term : Words(words).subspan(2)) {
-            sum->terms.push_back(parse_term(cf, term));
-            terms.append(term).append(" ");
-        }
         ngx_str_t name = borrow(words[1].substr(1));
         ngx_http_variable_t* variable = ngx_http_add_variable(cf, &name, NGX_HTTP_VAR_NOCACHEABLE);
         if (variable == nullptr) {
@@ -80,6 +76,20 @@ char* read_sum(ngx_conf_t* cf, ngx_command_t* /*command*/, void* /*conf*/) noexc
         }
         if (variable->get_handler != nullptr) {
             return "sets a variable that another directive sets";
+        }
+        auto& sums = MainConf::of(cf).sums;
+        const auto own = view(variable->name);
+        std::string terms;
+        for (const auto term : Words(words).subspan(2)) {
+            sum->terms.push_back(parse_term(cf, term));
+            terms.append(term).append(" ");
+        }
+        sums.emplace_back(own, terms);
+        // So no sum contains itself.
+        if (std::ranges::any_of(sums,
+                                [&](const auto& sum) { return has_variable(sum.second, own); })) {
+            throw ParseError("the variable " + in_quotes(words[1]) +
+                             " is used by a sum that is not after it");
         }
         variable->get_handler = get_sum;
         variable->data = reinterpret_cast<uintptr_t>(sum);

@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "module/http/config/complex_value.hpp"
 #include "module/http/config/location_conf.hpp"
 #include "module/http/config/subject_conf.hpp"
 #include "module/http/config/warnings.hpp"
@@ -13,26 +15,6 @@
 namespace tollgate::http {
 
 namespace {
-
-constexpr bool is_name_character(char c) {
-    return c == '_' || (to_lower(c) >= 'a' && to_lower(c) <= 'z') || (c >= '0' && c <= '9');
-}
-
-/// Whether the text has a variable of this name, or with this prefix if the name ends with `_`.
-/// nginx reads names in any case.
-bool has_variable(std::string_view text, std::string_view name) {
-    for (auto at = text.find('$'); at != std::string_view::npos; at = text.find('$', at + 1)) {
-        auto rest = text.substr(at + 1);
-        rest.remove_prefix(rest.starts_with('{') ? 1 : 0);
-        const auto end = std::ranges::find_if_not(rest, is_name_character);
-        const auto found = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
-        if (equals_ignoring_case(found.substr(0, name.size()), name) &&
-            (name.ends_with('_') || found.size() == name.size())) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /// Whether the value is made of what a client sends.
 bool is_sent_by_client(const ngx_http_complex_value_t& value) {
@@ -110,15 +92,23 @@ std::string unread_variable(const MainConf& main, const LocationConf& conf, std:
             return "no \"tollgate_request_json\" reads \"$" + name + "\" here: it is empty";
         }
     }
-    // A sum that contains itself has no value: nginx says so when it is evaluated.
-    for (const auto& [name, terms] : main.sums) {
-        if (has_variable(text, name) && !has_variable(terms, name)) {
-            if (auto mistake = unread_variable(main, conf, terms, when); !mistake.empty()) {
-                return mistake;
+    return {};
+}
+
+/// The text, and the terms of all sums that it needs, also through other sums.
+std::string with_sums(const MainConf& main, std::string_view text) {
+    std::string all(text);
+    std::vector<bool> is_added(main.sums.size());
+    for (bool has_grown = true; has_grown;) {
+        has_grown = false;
+        for (std::size_t i = 0; i < main.sums.size(); ++i) {
+            if (!is_added[i] && has_variable(all, main.sums[i].first)) {
+                all.append(" ").append(main.sums[i].second);
+                is_added[i] = has_grown = true;
             }
         }
     }
-    return {};
+    return all;
 }
 
 }  // namespace
@@ -147,7 +137,8 @@ void warn_of_unread_bodies(ngx_conf_t* cf) {
             continue;
         }
         const auto warn = [&](const std::string& directive, std::string_view text, Known when) {
-            const std::string mistake = unread_variable(MainConf::of(cf), conf, text, when);
+            const MainConf& main = MainConf::of(cf);
+            const std::string mistake = unread_variable(main, conf, with_sums(main, text), when);
             const std::string line = place.name() + " has \"" + directive + "\", but " + mistake;
             if (!mistake.empty() && seen.insert(line).second) {
                 log_conf_warning(cf, conf.tables->position, line);

@@ -11,9 +11,9 @@
 namespace tollgate {
 namespace {
 
-using Units = std::optional<std::int64_t>;
+using Sum = std::optional<std::int64_t>;
 
-Units sum_of(std::initializer_list<std::pair<std::string_view, std::string_view>> terms) {
+Sum sum_of(std::initializer_list<std::pair<std::string_view, std::string_view>> terms) {
     UnitSum sum;
     for (const auto& [one, other] : terms) {
         sum.add(one, other);
