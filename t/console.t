@@ -75,11 +75,12 @@ my $hostile = '<img src=x onerror="document.title=1">';
 $gateway->import_key('operator', id => 'portal', name => 'Support', plan => 'ops',   scopes => 'admin');
 $gateway->import_key('second',   id => 'second', name => 'Second',  plan => 'ops',   scopes => 'admin');
 $gateway->import_key('acme',     id => 'acme',   name => 'ACME Ltd', plan => 'free', expires => time + 40 * 86400);
-$gateway->import_key('globex',   id => 'globex', name => 'Globex',  plan => 'pro', state => 'disabled');
+$gateway->import_key('globex',   id => 'globex', name => 'Globex',  plan => 'pro', state => 'disabled', meta => '{"contract":4711}');
 $gateway->import_key('eager',    id => 'eager',  name => 'Eager',   plan => 'spent');
 $gateway->import_key('hostile',  id => 'hostile', name => $hostile, plan => 'free');
+$gateway->import_key('brief',    id => 'brief', name => 'Brief', plan => 'free', expires => time + 10 * 86400 - 60);
 my $rank = 0;
-$redis->cmd('ZADD', 't:ids', ++$rank, $_) for qw(portal second acme globex eager hostile);
+$redis->cmd('ZADD', 't:ids', ++$rank, $_) for qw(portal second acme globex eager hostile brief);
 Command->new(redis => $redis->address, prefix => 't:')->run(qw(key reindex));
 my $today = int(time / 86400);
 $redis->cmd('HSET', 't:history:{acme}', map { ('api:' . ($today - $_) => 100 + $_) } 1 .. 50);
@@ -154,15 +155,29 @@ subtest 'signing in' => sub {
     shows('#sign-in .error', qr/scope/, 'a key without the scope');
     is(text('#caller'), '', 'nobody is signed in');
     sign_in('operator');
-    shows('.option', qr/Supportportal · ops/, 'a key with the scope: the list');
+    shows('.option', qr/Supportportalops\d+active/, 'a key with the scope: the list');
     is(text('#caller'), 'Signed in as Support', '... and who is signed in');
     is($browser->eval('document.querySelector("#sign-in input").value'), '', 'the key is not in the page any more');
     is($browser->eval('localStorage.length + sessionStorage.length + document.cookie.length'), 0, '... nor is it stored');
     is(scalar(grep { /operator|nobody/ } $browser->requests), 0, '... nor in a URL');
 };
 
+subtest 'the overview' => sub {
+    shows('#overview .totals', qr/^7 keys0 groups$/, 'how many there are');
+    shows('#overview', qr/Nobody is banned, and nobody has strikes/, 'who is banned');
+    # Their places in the list of ids are those of 1970.
+    shows('#overview', qr/New keysNone in the last 7 days\./, 'which keys are new');
+    shows('#overview', qr/Expiring within 30 daysbriefBriefin 9 days/, 'which keys end soon');
+    is($browser->eval('document.querySelector("#overview").getBoundingClientRect().right > innerWidth - 60'), JSON::PP::true, '... it fills the page');
+    $browser->click('#overview section:last-child a');
+    shows('#detail h2', qr/^Brief$/, 'an id leads to its key');
+    is($browser->eval('document.querySelector("#overview").checkVisibility()'), JSON::PP::false, '... which is in place of the overview');
+    $browser->click('nav >> text="Keys"');
+    shows('#detail', qr/^$/, 'Keys leads back');
+};
+
 subtest 'finding a customer' => sub {
-    is(text('.option b'), "Support | Second | ACME Ltd | Globex | Eager | $hostile", 'all keys, in the order of their creation');
+    is(text('.option b'), "Support | Second | ACME Ltd | Globex | Eager | $hostile | Brief", 'all keys, in the order of their creation');
     is(count('#find img'), 0, 'a name is not HTML');
     is_accessible('list');
     $browser->fill('#find [name=name]', 'ACME');
@@ -171,11 +186,24 @@ subtest 'finding a customer' => sub {
     $browser->fill('#find [name=name]', 'nobody');
     $browser->click('#find form button');
     shows('.list-state', qr/^No key was found\./, 'none is found');
+    $browser->fill('#find [name=name]', 'ltd');
+    $browser->press('Enter');
+    shows('.list-state', qr/^No key was found\.Search for \*ltd\*/, 'no name begins so');
+    $browser->click('.list-state button:has-text("Search for")');
+    shows('.option b', qr/^ACME Ltd$/, '... the page proposes the pattern that finds it anywhere');
     $browser->fill('#find [name=name]', '');
     $browser->click('#find summary');
+    $browser->fill('#find [name=meta]', 'contract=4711');
+    $browser->press('Enter');
+    shows('.option b', qr/^Globex$/, 'by a member of the meta');
+    $browser->fill('#find [name=meta]', '');
+    $browser->fill('#find [name=group]', 'nobodies');
+    $browser->press('Enter');
+    shows('.list-state', qr/^No key was found\./, 'by the group');
+    $browser->fill('#find [name=group]', '');
     $browser->choose('#find [name=state]', 'disabled');
     $browser->click('#find form button');
-    shows('.option', qr/^Globexglobex · pro ?disabled$/, 'by state, which the row shows');
+    shows('.option', qr/^Globexglobexpro0disabled$/, 'by state, which the row shows');
     $browser->choose('#find [name=state]', '');
     $browser->fill('#find [name=plan]', 'no plan');
     $browser->click('#find form button');
@@ -183,7 +211,7 @@ subtest 'finding a customer' => sub {
     $browser->fill('#find [name=plan]', '');
     $browser->fill('#find [name=expires_before]', substr $browser->eval('new Date(Date.now() + 50 * 86400e3).toISOString()'), 0, 16);
     $browser->press('Enter');
-    shows('.option b', qr/^ACME Ltd$/, 'by expiry');
+    shows('.option b', qr/^ACME Ltd \| Brief$/, 'by expiry');
     $browser->fill('#find [name=expires_before]', '');
     $browser->click('#find summary');
 
@@ -197,11 +225,13 @@ subtest 'finding a customer' => sub {
     $browser->fill('#find [name=name]', 'globex');
     $browser->press('Enter');
     shows('#detail h2', qr/^Globex$/, 'by id');
+    shows('.option b', qr/^Globex$/, '... the list shows it');
     $browser->choose('#find [name=by]', 'key');
     is($browser->eval('getComputedStyle(document.querySelector("#find [name=name]")).webkitTextSecurity'), 'disc', 'a key is not readable on the screen');
     $browser->fill('#find [name=name]', 'acme');
     $browser->press('Enter');
     shows('#detail h2', qr/^ACME Ltd$/, 'by a key in clear');
+    shows('.option b', qr/^ACME Ltd$/, '... the list shows its id');
     $browser->choose('#find [name=by]', 'name');
     my $issued = 'tg_' . 'a' x 38;
     $browser->fill('#find [name=name]', $issued);
@@ -251,7 +281,7 @@ subtest 'a plan, limits, and a concurrent change' => sub {
     shows('#detail .meters', qr/of 5,000 used/, '... raises the limits');
     shows('#detail .meters', qr/of 1,000,000 used/, '... of both windows');
     shows('#detail .entries', qr/^setplan free → enterprise, limits none → "5000r\/m 1000000r\/d"/, '... is in the audit');
-    shows('.option', qr/ACME Ltdacme · enterprise/, '... and in the list');
+    shows('.option', qr/ACME Ltdacmeenterprise/, '... and in the list');
     is(focused(), 'Change', 'the focus is where it was');
     $browser->click('text="Change"');
     $gateway->request('PATCH', '/admin/keys/acme', { Authorization => 'Bearer operator' }, '{"name":"ACME plc"}');
@@ -439,10 +469,12 @@ subtest 'a ban' => sub {
     $gateway->get('/', 'eager') for 1 .. 5;
     open_id('eager');
     shows('[data-banned]', qr/^Banned until .*: requests get 429\. It is ban number 1\./, 'is shown');
+    shows('#detail .badge', qr/^banned$/, '... as the state');
     is_accessible('ban');
     $browser->click('text="Lift the ban"');
     shows('#news', qr/The ban of eager is lifted/, 'is lifted');
     shows('#detail .card', qr/Not banned, and no strikes/, '... and not shown any more');
+    shows('#detail .badge', qr/^active$/, '... nor as the state');
     is(focused(), 'Ban', '... the focus is on the heading, as the button has gone');
     shows('#detail .entries', qr/^lift/, '... the audit has it');
 };
@@ -456,6 +488,14 @@ subtest 'the bans' => sub {
     $browser->click('nav >> text="Bans"');
     shows('#bans .entries', qr/^eageruntil .* \(in \d+ minutes\)ban number \d$/, 'one');
     is_accessible('bans');
+    $browser->click('nav >> text="Keys"');
+    $browser->click('text="Refresh all"');
+    shows('#overview', qr/New keysIn the last 7 days: 3\.hooli.*vandelay.*initech/, 'the overview has the new keys');
+    shows('#overview', qr/Banned, and refused mosteagerEagerbanneduntil /, '... and names who is banned');
+    $browser->fill('#find [name=name]', 'Eager');
+    $browser->press('Enter');
+    shows('.option', qr/^Eagereagerspent\d+banned$/, '... and so does the list');
+    $browser->click('nav >> text="Bans"');
     $browser->click('#bans li a');
     shows('[data-banned]', qr/^Banned until/, '... leads to its id');
 };
@@ -505,9 +545,9 @@ subtest 'the audit' => sub {
     $redis->cmd('XADD', 't:audit', '*', 'actor', 'ops@host', 'action', 'set', 'id', 'acme', 'detail', "n=$_") for 1 .. 60;
     $browser->click('#audit form button');
     shows('#audit li:first-child', qr/n=60/, 'a page');
-    $browser->click('text="Older"');
+    $browser->click('#audit >> text="Older"');
     shows('#audit li:first-child', qr/n=10/, 'older entries');
-    $browser->click('text="Newest"');
+    $browser->click('#audit >> text="Newest"');
     shows('#audit li:first-child', qr/n=60/, 'the newest again');
     $browser->click('#audit li:first-child a');
     shows('#detail h2', qr/ACME/, 'an id leads to its key');

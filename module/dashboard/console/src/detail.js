@@ -15,9 +15,9 @@ const entriesOfId = 10;
 
 export class Detail {
     // `api()` returns the client, `plans()` the plan tables. `onChange` receives an id and its key, or null after a
-    // revocation.
-    constructor(place, { api, plans, onChange }) {
-        Object.assign(this, { place, api, plans, onChange, id: null });
+    // revocation. `onBan` receives an id and whether it is banned.
+    constructor(place, { api, plans, onChange, onBan }) {
+        Object.assign(this, { place, api, plans, onChange, onBan, id: null });
         this.audit = new Audit('Audit of this id', api);
     }
 
@@ -101,7 +101,8 @@ export class Detail {
     #showKey(key, etag) {
         Object.assign(this, { key, etag });
         setText(this.title, key.name ?? key.id);
-        this.state.replaceChildren(badge(key.state));
+        // A customer who is banned is not active: the ban is read next.
+        this.state.replaceChildren(...key.state === 'active' ? [] : [badge(key.state)]);
         setText(this.subtitle, `${key.id}${key.created ? ` · issued ${time(key.created)}` : ''}`);
         for (const part of this.#ofKey) part.hidden = false;
         setText(this.able, key.state === 'disabled' ? 'Enable' : 'Disable');
@@ -126,7 +127,17 @@ export class Detail {
 
     #loadBan() {
         const path = keyPath(this.id, '/ban');
-        return this.ban.load(async () => this.#banOf((await this.api().ask('GET', path)).data));
+        const { id } = this;
+        return this.ban.load(async () => {
+            const { data } = await this.api().ask('GET', path);
+            if (id === this.id) this.#showState(data.banned);
+            return this.#banOf(data);
+        });
+    }
+
+    #showState(isBanned) {
+        this.onBan(this.id, isBanned);
+        if (this.key?.state === 'active') this.state.replaceChildren(badge(isBanned ? 'banned' : 'active'));
     }
 
     #banOf({ banned, until, level, strikes, since }) {

@@ -60,7 +60,9 @@ class GroupDetail {
         Object.assign(this, { api, plans, id: null, group: null });
         const act = (text, attributes, run) => {
             const made = button(text, attributes);
-            made.addEventListener('click', () => run({ api, tables: plans(), id: this.id, group: this.group, onDone: (...done) => this.#changed(...done) }));
+            made.addEventListener('click', () => run({
+                api, tables: plans(), id: this.id, group: this.group, onDone: (...done) => this.#changed(...done),
+            }));
             return made;
         };
         this.remove = act('Delete the group', { class: 'danger' }, confirmGroupDeletion);
@@ -73,7 +75,8 @@ class GroupDetail {
                 element('span', { class: 'hint' }, plan), ...state === 'active' ? [] : [badge(state)]),
         });
         this.audit = new Audit('Audit of this group', api);
-        this.place = element('div', { class: 'sections', hidden: '' }, element('p', { class: 'wide' }, element('a', { href: '#groups' }, '← All groups')),
+        this.place = element('div', { class: 'sections', hidden: '' },
+            element('p', { class: 'wide' }, element('a', { href: '#groups' }, '← All groups')),
             element('div', { class: 'column' }, this.settings.place, this.usage.place), this.members.place, this.audit.place);
         this.audit.place.classList.add('wide');
     }
@@ -96,7 +99,10 @@ class GroupDetail {
         const { id } = this;
         return Promise.all([
             this.settings.load(async () => this.#settingsOf(id)),
-            this.usage.load(async () => usageOf((await this.#unlessUnknown(id, '/usage'))?.data ?? { windows: [] }, 'Nothing is counted for this group.')),
+            this.usage.load(async () => {
+                const answer = await this.#unlessUnknown(id, '/usage');
+                return usageOf(answer?.data ?? { windows: [] }, 'Nothing is counted for this group.');
+            }),
             this.members.show(),
             this.audit.show({ id }, entriesOfGroup),
         ]);
@@ -107,7 +113,8 @@ class GroupDetail {
         if (id === this.id) this.group = group;
         this.remove.hidden = group === null;
         if (group === null) {
-            return [element('p', {}, 'The group has no record: its keys have the default plan of tables with by=group, and are refused by those without one.')];
+            return [element('p', {}, 'The group has no record: its keys have the default plan of tables with by=group, ' +
+                'and are refused by those without one.')];
         }
         return [element('dl', { class: 'facts' }, ...[['Plan', group.plan], ['Limits', group.limits ?? 'those of the plan']].map(([label, text]) =>
             element('div', {}, element('dt', {}, label), element('dd', {}, text))))];

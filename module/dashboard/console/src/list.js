@@ -12,8 +12,10 @@ const ahead = 100;    // a page is loaded if fewer rows follow
 export class KeyList {
     // `loadPage` receives the value of `after` and a signal, and returns { keys, next }. `onOpen` receives an id.
     // `onError` receives an error and returns whether it has shown it.
-    constructor(place, { loadPage, onOpen, onError }) {
+    // `noneFound` returns what to propose if there is no key.
+    constructor(place, { loadPage, onOpen, onError, noneFound }) {
         this.onError = onError;
+        this.noneFound = noneFound;
         this.loadPage = loadPage;
         this.onOpen = onOpen;
         this.sizer = element('div', { role: 'presentation' });
@@ -21,7 +23,10 @@ export class KeyList {
         this.state = element('span', { role: 'status' });
         this.error = element('span', { class: 'error', role: 'alert' });
         this.again = button('Try again');
-        place.append(this.box, element('p', { class: 'list-state' }, this.state, this.error, this.again));
+        this.head = element('div', { class: 'list-head', 'aria-hidden': 'true' },
+            ...['Name and id', 'Plan', 'Today', 'State'].map(text => element('span', {}, text)));
+        this.proposal = element('span');
+        place.append(this.head, this.box, element('p', { class: 'list-state' }, this.state, this.proposal, this.error, this.again));
         this.box.addEventListener('scroll', () => this.#draw());
         this.box.addEventListener('keydown', event => this.#onKey(event));
         this.box.addEventListener('click', event => this.#onClick(event));
@@ -37,7 +42,8 @@ export class KeyList {
         Object.assign(this, { keys: [], next: '', active: -1, opened: null, rows: new Map() });
         this.sizer.replaceChildren();
         this.box.scrollTop = 0;
-        this.box.hidden = this.again.hidden = true;
+        this.head.hidden = this.box.hidden = this.again.hidden = true;
+        this.proposal.replaceChildren();
         setText(this.state, '');
         setText(this.error, '');
     }
@@ -48,6 +54,15 @@ export class KeyList {
         this.clear();
         this.opened = opened;
         this.#fill();
+    }
+
+    // Shows one key in place of a search.
+    showOnly(key) {
+        this.clear();
+        this.keys = [shownOf(key)];
+        this.next = null;
+        this.#place();
+        this.#tell(false);
     }
 
     focus() {
@@ -64,9 +79,17 @@ export class KeyList {
     update(id, key) {
         const index = this.keys.findIndex(one => one.id === id);
         if (index < 0) return;
-        if (key) this.keys[index] = shownOf(key);
+        const { isBanned, today } = this.keys[index];
+        if (key) this.keys[index] = { ...shownOf(key), isBanned, today };
         else this.keys.splice(index, 1);
         this.active = Math.min(this.active, this.keys.length - 1);
+        this.#redraw();
+    }
+
+    setBanned(id, isBanned) {
+        const key = this.keys.find(one => one.id === id);
+        if (!key || key.isBanned === isBanned) return;
+        key.isBanned = isBanned;
         this.#redraw();
     }
 
@@ -95,6 +118,7 @@ export class KeyList {
                 this.#place();
             }
             this.#tell(false);
+            if (this.keys.length === 0) this.proposal.replaceChildren(...this.noneFound());
         } catch (error) {
             if (loading.signal.aborted || error.name === 'AbortError') return;
             setText(this.state, '');
@@ -112,7 +136,7 @@ export class KeyList {
     }
 
     #place() {
-        this.box.hidden = this.keys.length === 0;
+        this.head.hidden = this.box.hidden = this.keys.length === 0;
         this.sizer.style.height = `${this.keys.length * this.#rowHeight}px`;
         this.#draw();
     }
@@ -141,12 +165,12 @@ export class KeyList {
     }
 
     #rowOf(index) {
-        const { id, name, plan, state } = this.keys[index];
+        const { id, name, plan, state, isBanned, today } = this.keys[index];
         const row = element('div', {
             class: 'option', role: 'option', id: `option-${index}`, 'aria-posinset': index + 1,
             'aria-selected': String(id === this.opened), 'data-active': index === this.active ? '' : null,
-        }, element('b', {}, name ?? id), element('span', {}, [name ? id : null, plan].filter(Boolean).join(' · ')),
-        ...state === 'active' ? [] : [badge(state)]);
+        }, element('b', {}, name ?? id), element('span', { class: 'of-id' }, name ? id : ''), element('span', { class: 'of-plan' }, plan ?? ''),
+        element('span', { class: 'of-day', title: 'Used today (UTC)' }, format.count(today)), badge(isBanned && state === 'active' ? 'banned' : state));
         row.style.transform = `translateY(${index * this.#rowHeight}px)`;
         // The order in the document is that of the list, also for screen readers that walk through it.
         const after = [...this.rows].filter(([other]) => other > index).sort(([a], [b]) => a - b)[0]?.[1] ?? null;
@@ -191,4 +215,9 @@ export class KeyList {
 }
 
 // Of 100,000 keys, only what a row shows is kept.
-const shownOf = ({ id, name, plan, state }) => ({ id, name, plan, state });
+const shownOf = ({ id, name, plan, state, activity }) => ({
+    id, name, plan, state, isBanned: Boolean(activity?.banned_until), today: activity ? usedToday(activity) : null,
+});
+
+// A request is counted in each of its tables: the largest count.
+export const usedToday = ({ today }) => Math.max(0, ...today.map(({ units }) => units));

@@ -10,6 +10,7 @@ import { Row } from './dialog.js';
 import { GroupsView } from './groups.js';
 import { Idle, longestPause } from './idle.js';
 import { issueKey } from './operations.js';
+import { Overview } from './overview.js';
 import { actions, announce, button, hashOf } from './parts.js';
 import { Search } from './search.js';
 import { secretAttributes } from './secret.js';
@@ -21,9 +22,16 @@ let tables = [];      // the plan tables
 const client = () => api;
 
 const search = new Search(byId('find'), { api: client, onOpen: open, onIssue: issue });
-const detail = new Detail(byId('detail'), { api: client, plans: () => tables, onChange });
+const detail = new Detail(byId('detail'), {
+    api: client, plans: () => tables, onChange, onBan: (id, isBanned) => search.list.setBanned(id, isBanned),
+});
+const overview = new Overview(byId('overview'), client);
 // What is shown beside the keys, by the name of the view.
-const views = { groups: new GroupsView(byId('groups'), { api: client, plans: () => tables }), bans: new BansView(byId('bans'), client), audit: new AuditView(byId('audit'), client) };
+const views = {
+    groups: new GroupsView(byId('groups'), { api: client, plans: () => tables }),
+    bans: new BansView(byId('bans'), client),
+    audit: new AuditView(byId('audit'), client),
+};
 const titles = { keys: 'Keys', groups: 'Groups', bans: 'Bans', audit: 'Audit' };
 
 // --- signing in and out
@@ -49,6 +57,7 @@ signIn.addEventListener('submit', async event => {
         setText(byId('caller'), `Signed in as ${me.data.name ?? me.data.id}`);
         search.suggest([...new Set(tables.flatMap(table => Object.keys(table.plans)))].sort());
         search.start();
+        search.suggestGroups();
         showView(true);
     } catch (error) {
         if (!(error instanceof ApiError)) throw error;
@@ -63,6 +72,7 @@ function signOut(text) {
     for (const dialog of document.querySelectorAll('dialog')) dialog.close();
     search.clear();
     detail.clear();
+    overview.clear();
     for (const view of Object.values(views)) view.clear();
     setText(byId('caller'), '');
     announce(text);
@@ -115,6 +125,8 @@ async function showView(moves) {
     }
     search.list.mark(shown);
     views[name]?.show(id);
+    byId('overview').hidden = shown !== null;
+    if (name === 'keys' && shown === null) overview.show();
     if (shown === null) detail.clear();
     else detail.show(shown);
     if (!moves) return;
