@@ -73,7 +73,7 @@ TEST(StatusJson, ShowsARedis) {
         "lease_units":{"granted":14,"spent":15,"returned":16,"lost":17},
         "lost_calls":{"noted":34,"taken_back":35,"left":36},
         "cost_units":{"reserved":28,"settled":29},"flights":{"entered":32,"refused":33},"in_flight":30,
-        "owed_units":{"noted":18,"settled":19,"lapsed":20}})"));
+        "owed_units":{"noted":18,"settled":19,"lapsed":20},"usage_missing":0})"));
 }
 
 TEST(StatusJson, ShowsHoldsOfTheLockIfTheyAreMeasured) {
