@@ -16,8 +16,13 @@ namespace {
 /// The period of a UTC day.
 constexpr Period kDay{std::chrono::days(1)};
 
-std::string field_of_day(std::string_view part) {
-    return stored_period(kDay).append(".").append(part);
+std::string field_of_today(std::string_view part) {
+    const auto period = stored_period(kDay);
+    std::string name;
+    for (const auto piece : redis::window_field(period, part)) {
+        name += piece;
+    }
+    return name;
 }
 
 /// What a table has counted at `now`, from the reply to HMGET of the number and the count of the
@@ -38,8 +43,8 @@ Task<std::vector<KeyActivity>> read_activities(Database& database, const redis::
     std::erase_if(tables, [](const PlanTable* table) {
         return table->by_group || (table->counts_values() && !table->has_history());
     });
-    const std::string number = field_of_day(redis::window_part::kNumber);
-    const std::string count = field_of_day(redis::window_part::kCount);
+    const std::string number = field_of_today(redis::window_part::kNumber);
+    const std::string count = field_of_today(redis::window_part::kCount);
     std::vector<redis::Command> commands;
     commands.reserve(ids.size() * (tables.size() + 1) + 1);
     commands.push_back({"TIME"});

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "module/management/key_changes.hpp"
 #include "module/management/random_key.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 

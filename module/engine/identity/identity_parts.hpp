@@ -11,11 +11,13 @@
 namespace tollgate::engine {
 
 /// What a worker has to tell whose request it is, by the records of keys in one Redis.
-struct IdentityParts : private Pinned {
+struct IdentityParts {
     /// The arguments must outlive it. The slices are those of the keys that it knows.
     IdentityParts(EngineContext& of_all, Slices& of_known) : context(of_all), slices(of_known) {}
     /// Returns all units of the slices, whose quotas end with the known keys.
     ~IdentityParts() { slices.shut_down(); }
+    IdentityParts(const IdentityParts&) = delete;
+    IdentityParts& operator=(const IdentityParts&) = delete;
 
     EngineContext& context;
     Slices& slices;

@@ -139,7 +139,8 @@ void warn_of_unread_bodies(ngx_conf_t* cf) {
         const auto warn = [&](const std::string& directive, std::string_view text, Known when) {
             const MainConf& main = MainConf::of(cf);
             const std::string mistake = unread_variable(main, conf, with_sums(main, text), when);
-            const std::string line = place.name() + " has \"" + directive + "\", but " + mistake;
+            std::string line = place.name();
+            line.append(" has \"").append(directive).append("\", but ").append(mistake);
             if (!mistake.empty() && seen.insert(line).second) {
                 log_conf_warning(cf, conf.tables->position, line);
             }

@@ -24,7 +24,7 @@ std::string value_in_pieces(Format format, const std::vector<JsonPointer>& point
 std::string value_in(Format format, std::initializer_list<std::string_view> texts,
                      std::string_view text) {
     const auto pointers = parse_json_pointers({texts.begin(), texts.size()});
-    const std::string value = value_in_pieces(format, pointers, text, text.size() + 1);
+    std::string value = value_in_pieces(format, pointers, text, text.size() + 1);
     for (const std::size_t size : {1U, 2U, 3U, 7U, 64U, 1000U}) {
         EXPECT_EQ(value_in_pieces(format, pointers, text, size), value)
             << size << " of " << text.substr(0, 100);
