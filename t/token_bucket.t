@@ -202,7 +202,7 @@ subtest 'requests that cost more' => sub {
     my $shown = $tollgate->json('usage', 'k1')->{windows};
     is_deeply([map { [@$_{qw(table window seconds refill limit used remaining)}] } @$shown],
         [['api', 'hour bucket', 36000, '1r/h', 10, 10, 0], ['api', 'day', 86400, undef, undef, 10, undef]], 'tollgate usage');
-    like($tollgate->run('usage', 'k1')->{out}, qr/^api +hour bucket +10 +10 +0 +- +\S+Z \(/m, '... as text');
+    like($tollgate->run('usage', 'k1')->{out}, qr/^api +hour bucket +10 +10 +0 +0 +- +\S+Z \(/m, '... as text');
     $gateway->nginx->stop;
 };
 
