@@ -51,6 +51,16 @@ export class Api {
         return { data, etag: response.headers.get('ETag'), durability: response.headers.get('Tollgate-Durability') };
     }
 
+    // Reads what a path names, as ask() does; null if nothing has this name.
+    async find(path, options) {
+        try {
+            return await this.ask('GET', path, options);
+        } catch (error) {
+            if (error instanceof ApiError && error.code === 'unknown_id') return null;
+            throw error;
+        }
+    }
+
     async #fetch(url, options) {
         try {
             return await fetch(url, options);

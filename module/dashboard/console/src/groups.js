@@ -1,7 +1,7 @@
 // The view of the groups: a list of those that have a record; of one, its settings, counters, members and audit.
 
 import { element, setText } from '../../src/element.js';
-import { ApiError, groupPath } from './api.js';
+import { groupPath } from './api.js';
 import { Audit } from './audit.js';
 import { errorText } from './dialog.js';
 import { confirmGroupDeletion, confirmGroupReset, setGroup } from './group_operations.js';
@@ -100,7 +100,7 @@ class GroupDetail {
         return Promise.all([
             this.settings.load(async () => this.#settingsOf(id)),
             this.usage.load(async () => {
-                const answer = await this.#unlessUnknown(id, '/usage');
+                const answer = await this.api().find(groupPath(id, '/usage'));
                 return usageOf(answer?.data ?? { windows: [] }, 'Nothing is counted for this group.');
             }),
             this.members.show(),
@@ -109,7 +109,7 @@ class GroupDetail {
     }
 
     async #settingsOf(id) {
-        const group = (await this.#unlessUnknown(id))?.data ?? null;
+        const group = (await this.api().find(groupPath(id)))?.data ?? null;
         if (id === this.id) this.group = group;
         this.remove.hidden = group === null;
         if (group === null) {
@@ -118,16 +118,6 @@ class GroupDetail {
         }
         return [element('dl', { class: 'facts' }, ...[['Plan', group.plan], ['Limits', group.limits ?? 'those of the plan']].map(([label, text]) =>
             element('div', {}, element('dt', {}, label), element('dd', {}, text))))];
-    }
-
-    // The response, or null if the group has neither a record nor counts.
-    async #unlessUnknown(id, below) {
-        try {
-            return await this.api().ask('GET', groupPath(id, below));
-        } catch (error) {
-            if (error instanceof ApiError && error.code === 'unknown_id') return null;
-            throw error;
-        }
     }
 
     async #changed(id, text, durability) {

@@ -9,8 +9,18 @@ import { announce, durabilityText } from './parts.js';
 import { planNames, planText } from './plans.js';
 import { overlaps } from './rotation.js';
 
+let opening = null;    // the form that waits for the groups
+
+// Opens one form, however often it is asked for until the form is there.
+function openKeyForm(options) {
+    opening ??= openWithGroups(options).finally(() => {
+        opening = null;
+    });
+    return opening;
+}
+
 // A form with the fields of a key, whose hint of the plan follows the input. The group is chosen from those that exist.
-async function openKeyForm({ api, tables, key, shown, ...options }) {
+async function openWithGroups({ api, tables, key, shown, ...options }) {
     const groups = await groupsOf(api());
     const more = {
         plan: { options: planNames(tables) },

@@ -2,7 +2,7 @@
 
 import { element } from '../../src/element.js';
 import * as format from '../../src/format.js';
-import { ApiError, keyPath } from './api.js';
+import { keyPath } from './api.js';
 import { actions, badge, button, linkTo, Section } from './parts.js';
 import { distance, time } from './times.js';
 
@@ -64,7 +64,9 @@ export class Overview {
 
     async #trouble(after) {
         const { bans, next } = await this.#get('bans', { include: 'strikes', limit: 100, after });
-        const named = await Promise.all(byTrouble(bans).slice(0, shown).map(async ban => ({ ...ban, name: await this.#nameOf(ban.id) })));
+        const named = await Promise.all(byTrouble(bans).slice(0, shown).map(async ban =>
+            // A subject has no key, and so no name.
+            ({ ...ban, name: (await this.api().find(keyPath(ban.id)))?.data.name })));
         return [
             named.length ? listOf(named.map(({ id, name, banned, until, strikes }) => entry({ id, name },
                 banned ? badge('banned') : '', banned ? `until ${time(until)}` : `${format.count(strikes)} ${strikes === 1 ? 'strike' : 'strikes'}`)))
@@ -72,16 +74,6 @@ export class Overview {
             ...rest(bans.length > shown || next !== null, next, () => this.trouble.load(() => this.#trouble(next))),
             ...named.length ? [element('p', {}, element('a', { href: '#bans' }, 'All bans'))] : [],
         ];
-    }
-
-    // A subject has no key, and so no name.
-    async #nameOf(id) {
-        try {
-            return (await this.#get(keyPath(id))).name;
-        } catch (error) {
-            if (error instanceof ApiError && error.code === 'unknown_id') return null;
-            throw error;
-        }
     }
 
     async #added() {
