@@ -22,8 +22,8 @@ struct GroupUsage {
 Task<GroupUsage> read_group_usage(Database& database, const redis::Keys& keys, std::string group,
                                   std::vector<const PlanTable*> tables);
 
-/// The same of a group that need not be known: without a record, it has the default plan of each
-/// table. Throws OperationError.
+/// Reads the counts of a group that need not be known: without a record, it has the default plan of
+/// each table. The tables must outlive the task. Throws OperationError.
 Task<GroupUsage> read_counts_of_group(Database& database, const redis::Keys& keys,
                                       std::string group, std::vector<const PlanTable*> tables);
 

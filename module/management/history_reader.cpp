@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "module/management/stored_windows.hpp"
 #include "module/plan/period.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/whole_number.hpp"
@@ -27,22 +28,8 @@ constexpr std::size_t kManyAtOnce = 8;
 constexpr std::int64_t kLatestDay =
     std::chrono::floor<std::chrono::days>(kLatestInstant).time_since_epoch().count();
 
-/// The name of a field from its parts.
-std::string joined_name(const std::array<std::string_view, 3>& parts) {
-    std::string name;
-    for (const auto part : parts) {
-        name += part;
-    }
-    return name;
-}
-
-std::string field_of_day(std::string_view part) {
-    const auto period = stored_period(24h);
-    return joined_name(redis::window_field(period, part));
-}
-
 std::string history_field(std::string_view table, std::int64_t day) {
-    return joined_name(redis::history_field(table, std::to_string(day)));
+    return joined(redis::history_field(table, std::to_string(day)));
 }
 
 /// Reads the days that are still in the quotas. With `before`, the days that were there before, the

@@ -6,6 +6,7 @@
 #include "module/management/ban.hpp"
 #include "module/management/group_index.hpp"
 #include "module/management/key_json.hpp"
+#include "module/management/stored_windows.hpp"
 #include "module/plan/window.hpp"
 #include "module/redis/protocol/schema.hpp"
 
@@ -15,15 +16,6 @@ namespace {
 
 /// The period of a UTC day.
 constexpr Period kDay{std::chrono::days(1)};
-
-std::string field_of_today(std::string_view part) {
-    const auto period = stored_period(kDay);
-    std::string name;
-    for (const auto piece : redis::window_field(period, part)) {
-        name += piece;
-    }
-    return name;
-}
 
 /// What a table has counted at `now`, from the reply to HMGET of the number and the count of the
 /// day.
@@ -43,8 +35,8 @@ Task<std::vector<KeyActivity>> read_activities(Database& database, const redis::
     std::erase_if(tables, [](const PlanTable* table) {
         return table->by_group || (table->counts_values() && !table->has_history());
     });
-    const std::string number = field_of_today(redis::window_part::kNumber);
-    const std::string count = field_of_today(redis::window_part::kCount);
+    const std::string number = field_of_day(redis::window_part::kNumber);
+    const std::string count = field_of_day(redis::window_part::kCount);
     std::vector<redis::Command> commands;
     commands.reserve(ids.size() * (tables.size() + 1) + 1);
     commands.push_back({"TIME"});

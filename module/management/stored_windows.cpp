@@ -53,6 +53,19 @@ std::optional<StoredLease> lease_of(std::string_view text) {
 
 }  // namespace
 
+std::string joined(const std::array<std::string_view, 3>& parts) {
+    std::string name;
+    for (const auto part : parts) {
+        name += part;
+    }
+    return name;
+}
+
+std::string field_of_day(std::string_view part) {
+    const auto period = stored_period(std::chrono::days(1));
+    return joined(redis::window_field(period, part));
+}
+
 std::vector<StoredLease> read_leases(const redis::Value& hash) {
     auto fields = hash.fields();
     const auto recalled = time_of_lease(fields[redis::lease_field::kRecalled]).value_or(0);

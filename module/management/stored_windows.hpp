@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "module/plan/window.hpp"
@@ -26,6 +29,12 @@ using StoredBuckets = std::map<Period, WindowCount>;
 /// fields with other names. A value is 0 if it is not a number from 0 to the latest window, or to
 /// the largest count: see kLatestInstant and Units::kMost.
 StoredWindows read_windows(const redis::Value& hash);
+
+/// The name of a field from its parts: see redis::window_field and redis::history_field.
+std::string joined(const std::array<std::string_view, 3>& parts);
+
+/// The name of a field of a quota's hash, for the window of a UTC day. `part`: see window_part.
+std::string field_of_day(std::string_view part);
 
 /// A lease as the hash of a quota has it: see lease_field.
 struct StoredLease {

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "module/management/stored_windows.hpp"
+#include "module/plan/table_quota.hpp"
 #include "module/plan/window_rest.hpp"
+#include "module/quota/lease.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
 
@@ -12,20 +14,31 @@ namespace tollgate::management {
 
 namespace {
 
-/// The units of these leases that a window has counted and that nodes may hold still. A node keeps
-/// a lease that is not renewed for twice its horizon, or two seconds, and half a second more.
+/// How long a node keeps a lease of this table. If the plan is not known, as with long windows.
+std::chrono::milliseconds lease_is_held_for(const TableLimits& of) {
+    TableQuota quota;
+    quota.rates = of.limits.rates;
+    if (quota.rates.empty()) {
+        quota.rates.push_back({kNoLimit, std::chrono::days(1)});
+    }
+    quota.lease_time = of.lease_time;
+    return lease_returns_within(quota);
+}
+
+/// The units of these leases that a window has counted and that nodes may hold still.
 std::int64_t leased_in(const TableLimits& of, Period period, const WindowCount& running,
                        const std::vector<StoredLease>& leases, Instant now) {
-    using namespace std::chrono_literals;
-    const auto held = 2 * std::max<std::chrono::milliseconds>(of.lease_time, 1s) + 500ms;
+    if (of.lease_time == std::chrono::milliseconds(0)) {
+        return 0;
+    }
     std::int64_t units = 0;
     for (const auto& lease : leases) {
-        if (lease.at > now - held && lease.at <= now &&
+        if (lease.at > now - lease_is_held_for(of) && lease.at <= now &&
             window_number(lease.at, period) == running.number) {
             units += lease.units;
         }
     }
-    return of.lease_time == 0ms ? 0 : std::min(units, running.count);
+    return std::min(units, running.count);
 }
 
 WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& window,
