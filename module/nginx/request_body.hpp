@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -9,6 +11,36 @@
 /// Bodies of requests in memory, for both modules. nginx writes no temporary file, which would
 /// block the event loop.
 namespace tollgate::nginx {
+
+/// The bytes of a buffer in memory.
+inline std::string_view bytes_of(const ngx_buf_t& buffer) {
+    return {reinterpret_cast<const char*>(buffer.pos),
+            static_cast<std::size_t>(buffer.last - buffer.pos)};
+}
+
+/// Calls `use` with the bytes of a buffer of a body, in pieces if it is in a file. Returns false if
+/// the file cannot be read.
+template <typename Use>
+bool for_each_piece(const ngx_buf_t& buffer, Use use) {
+    if (ngx_buf_in_memory(&buffer)) {
+        use(bytes_of(buffer));
+        return true;
+    }
+    constexpr std::size_t kPiece = 16'384;
+    std::array<u_char, kPiece> piece{};
+    for (off_t at = buffer.file_pos; buffer.in_file && at < buffer.file_last;) {
+        const auto size = std::min<off_t>(kPiece, buffer.file_last - at);
+        const ssize_t got =
+            ngx_read_file(buffer.file, piece.data(), static_cast<std::size_t>(size), at);
+        if (got <= 0) {
+            return false;
+        }
+        use(std::string_view(reinterpret_cast<const char*>(piece.data()),
+                             static_cast<std::size_t>(got)));
+        at += got;
+    }
+    return true;
+}
 
 /// Handles a body and finalizes the request, now or later. `status` is NGX_OK if the body is
 /// complete; NGX_HTTP_REQUEST_ENTITY_TOO_LARGE if it is above the limit; or another status. `body`
@@ -65,9 +97,8 @@ class PartialBody {
             if (bytes_.size() + static_cast<std::size_t>(ngx_buf_size(buffer)) > limit_) {
                 return NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
             }
-            if (ngx_buf_in_memory(buffer)) {
-                bytes_.append(buffer->pos, buffer->last);
-            } else if (buffer->in_file && !append_file(buffer)) {
+            // One is in a file only if another module, such as mirror, has read the body before.
+            if (!for_each_piece(*buffer, [&](std::string_view piece) { bytes_ += piece; })) {
                 return NGX_HTTP_INTERNAL_SERVER_ERROR;
             }
             if (r->reading_body) {
@@ -78,17 +109,6 @@ class PartialBody {
             r->request_body->bufs = nullptr;
         }
         return NGX_OK;
-    }
-
-    /// Appends a buffer in a file. There is one only if another module, such as mirror, has read
-    /// the body before.
-    bool append_file(ngx_buf_t* buffer) {
-        const auto size = static_cast<std::size_t>(buffer->file_last - buffer->file_pos);
-        const std::size_t offset = bytes_.size();
-        bytes_.resize(offset + size);
-        auto* const target = reinterpret_cast<u_char*>(bytes_.data() + offset);
-        return ngx_read_file(buffer->file, target, size, buffer->file_pos) ==
-               static_cast<ssize_t>(size);
     }
 
     std::size_t limit_;

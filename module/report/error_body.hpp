@@ -23,6 +23,9 @@ struct Error {
     ProblemType problem{};
 };
 
+/// The code if what a client sent has a value missing, or an invalid one. The message says which.
+constexpr std::string_view kInvalidRequest = "invalid_request";
+
 constexpr Error kMissingApiKey{"missing_api_key",
                                "An API key is required: Authorization: Bearer <API_KEY>."};
 /// The error for a missing API key where only fields other than `Authorization` have a key.

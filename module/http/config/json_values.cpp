@@ -1,13 +1,12 @@
 #include "module/http/config/json_values.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <span>
 
 #include "module/http/config/directive.hpp"
 #include "module/http/config/main_conf.hpp"
-#include "module/text/ascii.hpp"
+#include "module/http/config/variable.hpp"
 
 namespace tollgate::http {
 
@@ -39,27 +38,17 @@ std::string alternatives(std::span<const std::string_view> pointers) {
 }
 
 /// Defines the variable, which other levels may define as well.
-void define(ngx_conf_t* cf, std::string_view name, const JsonDirective& directive) {
-    ngx_str_t text = borrow(name);
-    ngx_http_variable_t* variable =
-        ngx_http_add_variable(cf, &text, NGX_HTTP_VAR_CHANGEABLE | NGX_HTTP_VAR_NOCACHEABLE);
-    if (variable == nullptr) {
-        throw LoggedConfError();
-    }
-    if (variable->get_handler != nullptr && variable->get_handler != directive.get) {
-        throw ParseError("the variable \"$" + std::string(name) + "\" is set by another directive");
-    }
+void define(ngx_conf_t* cf, const std::string& name, const JsonDirective& directive) {
+    auto& variable = define_variable(cf, name, NGX_HTTP_VAR_CHANGEABLE, directive.get);
+    variable.data = reinterpret_cast<uintptr_t>(&variable.name);
     auto& main = MainConf::of(cf);
-    (directive.is_of_request ? main.request_variables : main.response_variables)
-        .insert(std::string(name));
-    variable->get_handler = directive.get;
-    variable->data = reinterpret_cast<uintptr_t>(&variable->name);
+    (directive.is_of_request ? main.request_variables : main.response_variables).insert(name);
 }
 
-void add_variable(JsonValuesConf& conf, Words words, const JsonDirective& directive) {
-    // nginx has the names of variables in lower case.
-    JsonVariable variable{.name = {}, .first = conf.pointers.size(), .max = kLargestBody};
-    std::ranges::transform(words[1].substr(1), std::back_inserter(variable.name), to_lower);
+/// Adds the variable of a directive, with this name.
+void add_variable(JsonValuesConf& conf, Words words, const std::string& name,
+                  const JsonDirective& directive) {
+    JsonVariable variable{.name = name, .first = conf.pointers.size(), .max = kLargestBody};
     std::vector<std::string_view> pointers;
     for (const auto word : words.subspan(2)) {
         const auto max = directive.is_of_request ? size_in(word) : std::nullopt;
@@ -114,34 +103,20 @@ char* read_json_values(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexc
         if (values == nullptr) {
             return "is duplicate";
         }
-        if (words[1].size() < 2 || words[1][0] != '$') {
-            throw ParseError("invalid variable name " + in_quotes(words[1]));
-        }
+        const std::string name = parse_variable(words[1]);
         if (is_unset(values)) {
             values = make_pooled<JsonValuesConf>(cf->pool);
         }
-        add_variable(*values, words, directive);
-        define(cf, words[1].substr(1), directive);
+        add_variable(*values, words, name, directive);
+        define(cf, name, directive);
         return nullptr;
     });
 }
 
-std::string_view name_of_variable(uintptr_t data) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): nginx keeps the data of a variable as a number
-    return view(*reinterpret_cast<const ngx_str_t*>(data));
-}
-
-ngx_int_t set_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
-                       std::string_view text) noexcept {
+ngx_int_t set_body_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
+                            std::string_view text) noexcept {
     return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
-        value->not_found = text.empty() ? 1 : 0;
-        value->valid = text.empty() ? 0 : 1;
-        value->no_cacheable = 0;
-        if (!text.empty()) {
-            const ngx_str_t kept = copy(r->pool, text);
-            value->data = kept.data;
-            value->len = kept.len;
-        }
+        set_variable(r, value, text.empty() ? std::nullopt : std::optional(text));
         return NGX_OK;
     });
 }

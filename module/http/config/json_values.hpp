@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "module/body/json_pointer.hpp"
@@ -32,6 +34,17 @@ struct JsonValuesConf {
 
     /// nullptr if this level does not set the variable with this name.
     const JsonVariable* find(std::string_view name) const;
+    /// The first variable that is required and has no value; nullptr if there is none. `value_of`
+    /// returns the value of a variable, empty without one.
+    template <typename ValueOf>
+    const JsonVariable* find_missing(ValueOf value_of) const {
+        for (const JsonVariable& variable : variables) {
+            if (variable.is_required && value_of(variable).empty()) {
+                return &variable;
+            }
+        }
+        return nullptr;
+    }
     /// The largest body of a request that has values, in bytes.
     std::size_t largest_body() const;
 };
@@ -48,10 +61,8 @@ struct JsonDirective {
 /// command's offset.
 char* read_json_values(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
-/// The name that is the data of a variable.
-std::string_view name_of_variable(uintptr_t data);
-/// Sets a variable to a copy of the text; it is not found if the text is empty.
-ngx_int_t set_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
-                       std::string_view text) noexcept;
+/// Sets such a variable for nginx to the text; it is not found if the text is empty.
+ngx_int_t set_body_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
+                            std::string_view text) noexcept;
 
 }  // namespace tollgate::http

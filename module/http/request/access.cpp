@@ -23,16 +23,33 @@ ngx_int_t answer(const RequestContext& context) {
     return context.outcome().is_granted() ? NGX_OK : NGX_DECLINED;
 }
 
-/// Decides the request once its body is read.
-ngx_int_t go_on_with_body(ngx_http_request_t* r, RequestContext& context) {
-    context.go_on_with_body();
+void on_body(ngx_http_request_t* r) noexcept;
+
+/// The answer of a request that is decided, or that waits; or reads its body first, as
+/// ngx_http_mirror_handler does. NGX_DONE: the request may have ended meanwhile.
+ngx_int_t answer_or_wait(ngx_http_request_t* r, RequestContext& context) {
+    if (context.needs_body()) {
+        if (may_have_json_body(r, *context.conf().request_json)) {
+            const ngx_int_t rc = ngx_http_read_client_request_body(r, on_body);
+            if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+                return rc;
+            }
+            ngx_http_finalize_request(r, NGX_DONE);
+            return NGX_DONE;
+        }
+        context.go_on_with_body();
+    }
     return context.outcome().is_decided() ? answer(context)
                                           : wait_for_outcome(r, context, ngx_http_core_run_phases);
 }
 
+/// nginx has read the body of the request.
 void on_body(ngx_http_request_t* r) noexcept {
     RequestContext& context = *RequestContext::find_here(r);
-    const ngx_int_t rc = guarded(r, [&] { return go_on_with_body(r, context); });
+    const ngx_int_t rc = guarded(r, [&] {
+        context.go_on_with_body();
+        return answer_or_wait(r, context);
+    });
     if (context.outcome().is_decided()) {
         r->write_event_handler = ngx_http_core_run_phases;
         ngx_http_core_run_phases(r);
@@ -41,30 +58,10 @@ void on_body(ngx_http_request_t* r) noexcept {
     }
 }
 
-/// The answer of a request that is decided, or that waits; or reads its body first, as
-/// ngx_http_mirror_handler does.
-ngx_int_t answer_or_wait(ngx_http_request_t* r, RequestContext& context) {
-    if (!context.needs_body()) {
-        return context.outcome().is_decided()
-                   ? answer(context)
-                   : wait_for_outcome(r, context, ngx_http_core_run_phases);
-    }
-    if (!may_have_json_body(r, *context.conf().request_json)) {
-        return go_on_with_body(r, context);
-    }
-    const ngx_int_t rc = ngx_http_read_client_request_body(r, on_body);
-    if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
-        return rc;
-    }
-    ngx_http_finalize_request(r, NGX_DONE);
-    return NGX_DONE;
-}
-
+/// `is_late`: see add_subject_counting.
 ngx_int_t decide(ngx_http_request_t* r, const LocationConf& conf, bool is_late) {
     RequestContext& context = RequestContext::make(r, conf);
-    if (is_late) {
-        context.set_late();
-    }
+    context.set_late(is_late);
     switch (ngx_http_test_predicates(r, conf.bypass)) {
         case NGX_OK:
             context.start();
@@ -107,11 +104,11 @@ ngx_int_t decide_again(ngx_http_request_t* r, const LocationConf& conf,
         return NGX_OK;
     }
     RequestContext& context = RequestContext::make(r, conf);
+    context.set_late(is_late);
     context.forbid(*refusal, before.outcome().record);
     return answer(context);
 }
 
-/// `is_late`: see add_subject_counting.
 ngx_int_t handle(ngx_http_request_t* r, const LocationConf& conf, bool is_late) {
     const RequestContext* context = RequestContext::find(r);
     if (context == nullptr) {
@@ -135,13 +132,7 @@ ngx_int_t decide_late(ngx_http_request_t* r, const LocationConf& conf) {
     if (has_passed || conf.subject->subject_of(r).id.empty()) {
         return NGX_DECLINED;
     }
-    const ngx_int_t rc = here == nullptr ? handle(r, conf, true) : decide(r, conf, true);
-    // NGX_DONE: the request may have ended while its body was read.
-    RequestContext* late = rc == NGX_DONE ? nullptr : RequestContext::find_here(r);
-    if (late != nullptr) {
-        late->set_late();
-    }
-    return rc;
+    return here == nullptr ? handle(r, conf, true) : decide(r, conf, true);
 }
 
 /// A handler of NGX_HTTP_PRECONTENT_PHASE. With `satisfy any`, nginx calls no access handler after

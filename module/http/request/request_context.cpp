@@ -149,7 +149,7 @@ void RequestContext::go_on_with_body() {
     is_waiting_ = false;  // The caller runs the request.
     read_json_body(r_, *conf_.request_json);
     if (const JsonVariable* missing = find_missing_value(r_, *conf_.request_json)) {
-        admission_.refuse_body({.code = "invalid_request", .message = missing->missing});
+        admission_.refuse_body({.code = kInvalidRequest, .message = missing->missing});
     } else {
         admission_.go_on_with_body();
     }

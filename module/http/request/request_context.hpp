@@ -43,7 +43,7 @@ class RequestContext : public nginx::Recycled, private engine::Admission::Client
     const engine::Admission& admission() const { return admission_; }
     /// Whether the request is decided after the access phase: see add_subject_counting.
     bool is_late() const { return is_late_; }
-    void set_late() { is_late_ = true; }
+    void set_late(bool is_late) { is_late_ = is_late; }
     /// Whether the request must not pass. Nothing is refused in a dry run.
     bool refuses() const { return outcome().status != 0 && conf_.dry_run == 0; }
 

@@ -1,7 +1,5 @@
 #include "module/http/request/request_json.hpp"
 
-#include <algorithm>
-#include <array>
 #include <memory>
 #include <new>
 #include <string>
@@ -9,6 +7,8 @@
 #include <vector>
 
 #include "module/body/value_reader.hpp"
+#include "module/http/config/variable.hpp"
+#include "module/nginx/request_body.hpp"
 #include "module/text/ascii.hpp"
 
 namespace tollgate::http {
@@ -49,29 +49,9 @@ std::size_t size_of(const ngx_chain_t* body) {
     return static_cast<std::size_t>(size);
 }
 
-/// Reads a part of the body that is in a file. Returns false if it cannot be read.
-bool read_file(body::ValueReader& reader, const ngx_buf_t* buffer) {
-    constexpr std::size_t kPiece = 16'384;
-    std::array<u_char, kPiece> piece{};
-    for (off_t at = buffer->file_pos; at < buffer->file_last;) {
-        const auto size = std::min<off_t>(kPiece, buffer->file_last - at);
-        const ssize_t got =
-            ngx_read_file(buffer->file, piece.data(), static_cast<std::size_t>(size), at);
-        if (got <= 0) {
-            return false;
-        }
-        reader.read({reinterpret_cast<const char*>(piece.data()), static_cast<std::size_t>(got)});
-        at += got;
-    }
-    return true;
-}
-
 void read_body(body::ValueReader& reader, const ngx_chain_t* body) {
     for (const ngx_chain_t* link = body; link != nullptr; link = link->next) {
-        if (ngx_buf_in_memory(link->buf)) {
-            reader.read({reinterpret_cast<const char*>(link->buf->pos),
-                         static_cast<std::size_t>(link->buf->last - link->buf->pos)});
-        } else if (!read_file(reader, link->buf)) {
+        if (!nginx::for_each_piece(*link->buf, [&](auto piece) { reader.read(piece); })) {
             reader.give_up();
         }
     }
@@ -105,15 +85,13 @@ void read_json_body(ngx_http_request_t* r, const JsonValuesConf& conf) {
 }
 
 const JsonVariable* find_missing_value(const ngx_http_request_t* r, const JsonValuesConf& conf) {
-    const auto missing = std::ranges::find_if(conf.variables, [&](const JsonVariable& variable) {
-        return variable.is_required && request_value(r, variable.name).empty();
-    });
-    return missing == conf.variables.end() ? nullptr : &*missing;
+    return conf.find_missing(
+        [&](const JsonVariable& variable) { return request_value(r, variable.name); });
 }
 
 ngx_int_t get_request_json(ngx_http_request_t* r, ngx_http_variable_value_t* value,
                            uintptr_t data) noexcept {
-    return set_variable(r, value, request_value(r, name_of_variable(data)));
+    return set_body_variable(r, value, request_value(r, name_of_variable(data)));
 }
 
 }  // namespace tollgate::http

@@ -5,6 +5,8 @@
 
 #include "module/body/value_reader.hpp"
 #include "module/http/config/location_conf.hpp"
+#include "module/http/config/variable.hpp"
+#include "module/nginx/request_body.hpp"
 #include "module/text/ascii.hpp"
 
 namespace tollgate::http {
@@ -41,8 +43,7 @@ void warn_of_encoding(const ngx_http_request_t* r, const JsonValuesConf& conf) {
 
 void read_buffer(body::ValueReader& reader, const ngx_buf_t* buffer) {
     if (ngx_buf_in_memory(buffer)) {
-        reader.read({reinterpret_cast<const char*>(buffer->pos),
-                     static_cast<std::size_t>(buffer->last - buffer->pos)});
+        reader.read(nginx::bytes_of(*buffer));
     } else if (ngx_buf_size(buffer) != 0) {
         // nginx reads files into memory for this filter: another module's filter adds this one.
         reader.give_up();
@@ -107,25 +108,21 @@ bool lacks_required_value(ngx_http_request_t* r) noexcept {
         r->headers_out.status >= NGX_HTTP_SPECIAL_RESPONSE) {
         return false;
     }
-    for (const JsonVariable& variable : conf->variables) {
-        if (variable.is_required && response_value(r, variable.name).empty()) {
-            if (conf->missing.admit(std::chrono::steady_clock::now())) {
-                ngx_str_t name = borrow(variable.name);
-                ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
-                              "a response has no value for \"$%V\", which "
-                              "\"tollgate_response_json\" requires; others are not logged for a "
-                              "minute",
-                              &name);
-            }
-            return true;
-        }
+    const JsonVariable* missing = conf->find_missing(
+        [&](const JsonVariable& variable) { return response_value(r, variable.name); });
+    if (missing != nullptr && conf->missing.admit(std::chrono::steady_clock::now())) {
+        ngx_str_t name = borrow(missing->name);
+        ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                      "a response has no value for \"$%V\", which \"tollgate_response_json\" "
+                      "requires; others are not logged for a minute",
+                      &name);
     }
-    return false;
+    return missing != nullptr;
 }
 
 ngx_int_t get_response_json(ngx_http_request_t* r, ngx_http_variable_value_t* value,
                             uintptr_t data) noexcept {
-    return set_variable(r, value, response_value(r, name_of_variable(data)));
+    return set_body_variable(r, value, response_value(r, name_of_variable(data)));
 }
 
 }  // namespace tollgate::http

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "module/http/config/variable.hpp"
 #include "module/http/request/request_context.hpp"
 #include "module/key/meta.hpp"
 
@@ -86,25 +87,6 @@ Value meta_member(const Outcome& outcome, std::string_view variable) {
     return member == meta.end() ? Value() : Value(meta_text(member->second));
 }
 
-/// Sets a variable to the text that `read` returns.
-template <typename Read>
-ngx_int_t set_value(ngx_http_request_t* r, ngx_http_variable_value_t* value, Read read) noexcept {
-    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
-        const Value text = read(RequestContext::find(r));
-        if (!text) {
-            value->not_found = 1;
-            return NGX_OK;
-        }
-        const ngx_str_t kept = copy(r->pool, *text);
-        value->data = kept.data;
-        value->len = kept.len;
-        value->valid = 1;
-        value->no_cacheable = 0;
-        value->not_found = 0;
-        return NGX_OK;
-    });
-}
-
 Value value_of(std::string_view name, const RequestContext* context) {
     if (name.starts_with(kMetaPrefix)) {
         return context == nullptr ? Value() : meta_member(context->outcome(), name);
@@ -119,9 +101,9 @@ Value value_of(std::string_view name, const RequestContext* context) {
 /// `name` points to the name of the variable.
 ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
                        uintptr_t name) noexcept {
-    return set_value(r, value, [&](const RequestContext* context) {
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): nginx keeps the data of a variable as a number
-        return value_of(view(*reinterpret_cast<const ngx_str_t*>(name)), context);
+    return guarded(r->connection->log, static_cast<ngx_int_t>(NGX_ERROR), [&] {
+        set_variable(r, value, value_of(name_of_variable(name), RequestContext::find(r)));
+        return NGX_OK;
     });
 }
 

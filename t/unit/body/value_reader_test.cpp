@@ -109,10 +109,12 @@ TEST(ValueReader, IsUnderAnyName) {
     EXPECT_EQ(in_json("{\"" + longest + std::string(5000, 'b') + "\":3}", {"/" + longest}), "");
 }
 
+/// What is shown of a value.
+std::string shown(const std::string& text) {
+    return in_json("{\"u\":{\"t\":" + text + "}}");
+}
+
 TEST(ValueReader, IsANumberWithoutAnExponent) {
-    const auto value = [](const std::string& text) {
-        return in_json("{\"u\":{\"t\":" + text + "}}");
-    };
     const std::string most = "1" + std::string(Scalar::kMostDigits, '0');
     const std::vector<std::pair<std::string, std::string>> cases{
         {"9223372036854775808", "9223372036854775808"},
@@ -137,25 +139,22 @@ TEST(ValueReader, IsANumberWithoutAnExponent) {
         {"0." + std::string(40, '0') + "12", "0"},
     };
     for (const auto& [text, expected] : cases) {
-        EXPECT_EQ(value(text), expected) << text;
+        EXPECT_EQ(shown(text), expected) << text;
     }
 }
 
 TEST(ValueReader, IsAStringOrATruthValue) {
-    const auto value = [](const std::string& text) {
-        return in_json("{\"u\":{\"t\":" + text + "}}");
-    };
-    EXPECT_EQ(value(R"("example-4")"), "example-4");
-    EXPECT_EQ(value(R"("\u00e9\/\"")"), "\xc3\xa9/\"");
-    EXPECT_EQ(value("true"), "true");
-    EXPECT_EQ(value("false"), "false");
+    EXPECT_EQ(shown(R"("example-4")"), "example-4");
+    EXPECT_EQ(shown(R"("\u00e9\/\"")"), "\xc3\xa9/\"");
+    EXPECT_EQ(shown("true"), "true");
+    EXPECT_EQ(shown("false"), "false");
     const std::string longest(Scalar::kLongest, 'a');
-    EXPECT_EQ(value('"' + longest + '"'), longest);
+    EXPECT_EQ(shown('"' + longest + '"'), longest);
     for (const auto& text :
          {'"' + longest + "a\"", '"' + std::string(5000, 'a') + '"', std::string(R"("a\r\nb")"),
           std::string(R"("\u0000")"), std::string(R"("\u007f")"), std::string(R"("")"),
           std::string("null"), std::string("[12]"), std::string("{}")}) {
-        EXPECT_EQ(value(text), "") << text.substr(0, 200);
+        EXPECT_EQ(shown(text), "") << text.substr(0, 200);
     }
 }
 
