@@ -81,7 +81,7 @@ sub round {
 # Runs rounds of requests while one of so many allocations fails. $event runs before each round.
 sub bears {
     my ($what, $event, %options) = @_;
-    for my $one_of (@{ $options{one_of} // [200, 50, 10] }) {
+    for my $one_of (@{ $options{one_of} // [80, 30, 10] }) {
         subtest "$what, one of $one_of allocations fails" => sub {
             my @workers = $nginx->workers;
             my $log = length $nginx->error_log;

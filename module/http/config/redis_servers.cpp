@@ -40,7 +40,7 @@ redis::Server parse_server(ngx_conf_t* cf, std::string_view directive, std::stri
     host = is_unix ? std::string_view() : view(url.host);
     redis::Server server;
     for (const ngx_addr_t& found : std::span(url.addrs, url.naddrs)) {
-        server.addresses.emplace_back(found.sockaddr, found.socklen, std::string(view(found.name)));
+        server.addresses.emplace_back(found.sockaddr, found.socklen);
     }
     if (server.addresses.empty()) {
         server.name = {std::string(view(url.host)), url.port};

@@ -2,11 +2,20 @@
 // after READONLY, and moves when the address in use leaves the list.
 
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "module/redis/io/connection.hpp"
 
 namespace tollgate::redis {
+
+namespace {
+
+std::string_view address_name(const Link& link) {
+    return link.address() ? link.address()->name() : "-";
+}
+
+}  // namespace
 
 /// Another address may be another server, with another clock.
 bool Connection::needs_probe() const noexcept {
@@ -118,9 +127,10 @@ void Connection::take_successor() noexcept {
     const auto old = std::exchange(link_, successor->take_link());
     link_->set_owner(*this);
     state_.on_moved();
-    ngx_log_error(NGX_LOG_NOTICE, access_.log, 0, "tollgate: redis \"%s\": moved from %s to %s",
-                  access_.conf.name.c_str(), old->address() ? old->address()->name().c_str() : "-",
-                  link_->address() ? link_->address()->name().c_str() : "-");
+    const std::string_view from = address_name(*old);
+    const std::string_view to = address_name(*link_);
+    ngx_log_error(NGX_LOG_NOTICE, access_.log, 0, "tollgate: redis \"%s\": moved from %*s to %*s",
+                  access_.conf.name.c_str(), from.size(), from.data(), to.size(), to.data());
     note_accepted(successor->time());
     listener_.on_connected(false);
     release();

@@ -1,7 +1,6 @@
 #include "module/redis/io/name_resolution.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <exception>
 #include <span>
@@ -17,10 +16,7 @@ SocketAddress with_port(const ngx_resolver_addr_t& found, in_port_t port) {
     std::memcpy(&storage, found.sockaddr, found.socklen);
     auto* address = reinterpret_cast<sockaddr*>(&storage);
     ngx_inet_set_port(address, port);
-    std::array<u_char, NGX_SOCKADDR_STRLEN> text{};
-    const std::size_t length = ngx_sock_ntop(address, found.socklen, text.data(), text.size(), 1);
-    return {address, found.socklen,
-            std::string(reinterpret_cast<const char*>(text.data()), length)};
+    return {address, found.socklen};
 }
 
 /// The time until nginx's resolver asks the name server again: it uses an answer until the end of

@@ -2,10 +2,18 @@
 
 #include <netdb.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 
 namespace tollgate::redis {
+
+SocketAddress::SocketAddress(const sockaddr* address, socklen_t length) noexcept : length_(length) {
+    std::memcpy(&storage_, address, length);
+    auto* own = reinterpret_cast<sockaddr*>(&storage_);
+    name_length_ =
+        ngx_sock_ntop(own, length_, reinterpret_cast<u_char*>(name_.data()), name_.size(), 1);
+}
 
 SocketAddresses numeric_address(const ServerAddress& server) {
     addrinfo hints{};
@@ -18,7 +26,7 @@ SocketAddresses numeric_address(const ServerAddress& server) {
         return {};
     }
     const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
-    return {SocketAddress(found->ai_addr, found->ai_addrlen, to_text(server))};
+    return {SocketAddress(found->ai_addr, found->ai_addrlen)};
 }
 
 }  // namespace tollgate::redis

@@ -8,28 +8,27 @@ extern "C" {
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
-#include <string>
-#include <utility>
+#include <array>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "module/redis/topology/server_address.hpp"
 
 namespace tollgate::redis {
 
-/// A socket address, with its text for the log. It owns both.
+/// A socket address, with its text for the log. A copy allocates nothing: links copy addresses where
+/// no exception may pass.
 class SocketAddress {
   public:
-    /// `name` is the text of the address, as in ngx_addr_t.
-    SocketAddress(const sockaddr* address, socklen_t length, std::string name)
-        : length_(length), name_(std::move(name)) {
-        std::memcpy(&storage_, address, length);
-    }
+    /// Copies `length` bytes, at most sizeof(sockaddr_storage).
+    SocketAddress(const sockaddr* address, socklen_t length) noexcept;
 
     const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
     socklen_t length() const { return length_; }
     bool is_unix() const { return storage_.ss_family == AF_UNIX; }
-    const std::string& name() const { return name_; }
+    /// Its text with the port, as nginx writes it (ngx_sock_ntop): "127.0.0.1:6379", "unix:/path".
+    std::string_view name() const { return {name_.data(), name_length_}; }
 
     /// Compares family, host and port.
     bool operator==(const SocketAddress& other) const {
@@ -40,8 +39,11 @@ class SocketAddress {
   private:
     sockaddr_storage storage_{};
     socklen_t length_;
-    std::string name_;
+    std::size_t name_length_;
+    std::array<char, NGX_SOCKADDR_STRLEN> name_{};
 };
+
+static_assert(std::is_trivially_copyable_v<SocketAddress>);
 
 /// The addresses at which a server may be found, in order of preference; empty if none is known
 /// yet. Links read them for each attempt to connect, so new ones apply from the next attempt on.
