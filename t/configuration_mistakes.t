@@ -266,6 +266,11 @@ subtest 'directives of servers and locations' => sub {
         'tollgate_cost 1 used=$arg_a'           => 'invalid parameter "used=.arg_a"',
         'tollgate_cost 1 settle=2'              => '"settle=" needs a variable',
         'tollgate_cost 1 settle='               => '"settle=" needs a variable',
+        'tollgate_cost 5 min=6'                 => '"min=" is a number from 1 to the cost',
+        'tollgate_cost $arg_a min=0'            => '"min=" is a number from 1 to the cost',
+        'tollgate_cost 1 table='                => 'invalid parameter "table="',
+        'tollgate api; tollgate_cost 1 table=other' => '"tollgate_cost" has "table=other", which "tollgate" does not name here',
+        'tollgate_cost 1 table=other'           => '"tollgate_cost" has "table=other": no "tollgate_plans" has this name',
         'tollgate_response_json'                => 'invalid number of arguments in "tollgate_response_json" directive',
         'tollgate_response_json $a'             => '"tollgate_response_json" directive has no JSON pointer',
         'tollgate_response_json a /a'           => 'invalid variable name "a"',
@@ -327,6 +332,8 @@ subtest 'directives of servers and locations' => sub {
     {
         mistake("$directive twice", '"\w+" directive is duplicate', "$head $directive;\n $directive; # here\n }");
     }
+    mistake('two costs of a table', '"tollgate_cost" directive is duplicate',
+        "$head tollgate_cost 1;\n tollgate_cost 2 table=api;\n tollgate_cost 3 table=api; # here\n }");
     mistake('a variable twice', 'duplicate variable "\$a"', "$head tollgate_request_json \$a /a;\n tollgate_request_json \$a /b; # here\n }");
     mistake('a variable, and off', 'directive is duplicate', "$head tollgate_request_json \$a /a;\n tollgate_request_json off; # here\n }");
     mistake('a variable of requests and of responses', 'the variable "\$a" is set by another directive',

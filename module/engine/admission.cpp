@@ -5,6 +5,7 @@
 
 #include "module/engine/engine.hpp"
 #include "module/key/scopes.hpp"
+#include "module/plan/cost_cut.hpp"
 
 namespace tollgate::engine {
 
@@ -77,28 +78,39 @@ void Admission::abandon() noexcept {
     FlightWaiter::leave_list();
 }
 
-void Admission::settle(std::optional<std::int64_t> used) noexcept {
-    if (!std::exchange(options_.settles, false) || !outcome_.is_granted() || !outcome_.cost) {
+void Admission::settle(const Cost& used) {
+    if (!settles()) {
         return;
     }
+    is_settled_ = true;
+    const Cost reserved = *std::exchange(outcome_.cost, used);
     const auto counting = std::exchange(outcome_.counting, {});
-    const std::int64_t reserved = *outcome_.cost;
-    outcome_.cost = used.value_or(reserved);
     if (counting.empty()) {
         return;  // no quota has counted it
     }
-    context_.statistics()["cost_units.reserved"].add(static_cast<std::uint64_t>(reserved));
-    context_.statistics()["cost_units.settled"].add(static_cast<std::uint64_t>(*outcome_.cost));
-    if (*outcome_.cost != reserved) {
-        attempt(client_.log(),
-                [&] { quota_.settle(outcome_.quotas, counting, *outcome_.cost - reserved); });
+    const auto units = [&](const Cost& cost) {
+        std::uint64_t sum = 0;
+        for (std::size_t i = 0; i < (cost.is_uniform() ? 1 : tables_.tables().size()); ++i) {
+            sum += reserved.of(i).settles ? static_cast<std::uint64_t>(cost.of(i).units) : 0;
+        }
+        return sum;
+    };
+    context_.statistics()["cost_units.reserved"].add(units(reserved));
+    context_.statistics()["cost_units.settled"].add(units(used));
+    if (used != reserved) {
+        quota_.settle(outcome_.quotas, counting, tables_.cost_of(*outcome_.quotas, reserved),
+                      tables_.cost_of(*outcome_.quotas, used));
     }
 }
 
-void Admission::time_out() noexcept {
-    // Its acquire may still be decided, or may have been already.
+/// Its acquire may still be decided, or may have been already, and have counted a strike.
+void Admission::end_strikes() noexcept {
     options_.refusals_strike = false;
     quota_.end_strikes();
+}
+
+void Admission::time_out() noexcept {
+    end_strikes();
     abandon();
     guard([&] { apply_failure_policy(); });
 }
@@ -236,13 +248,14 @@ bool Admission::choose_quotas(bool then_applies_policy) {
     } else if (options_.checks_key_only) {
         grant(Verdict::kGranted);
     } else {
-        const std::int64_t cost = client_.cost();
-        outcome_.cost = cost;
-        quota_.set_demand({.cost = cost,
-                           .refusals_strike = options_.refusals_strike,
-                           .settles = options_.settles,
-                           .ban = tables_.ban()});
-        if (cost > 1 && exceeds_limit(*quota_.quotas(), cost)) {
+        outcome_.cost = client_.cost();
+        if (can_be_cut(*outcome_.cost, tables_.tables())) {
+            outcome_.cost = cut_to_limits(*outcome_.cost, tables_.tables(), *quota_.quotas());
+            cuts_left_ = can_be_cut(*outcome_.cost, tables_.tables()) ? kMostCuts : 0;
+        }
+        set_demand();
+        const Cost& cost = quota_.request().demand.cost;
+        if (exceeds_limit(*quota_.quotas(), cost)) {
             refuse_unpayable();
             return false;
         }
@@ -250,11 +263,35 @@ bool Admission::choose_quotas(bool then_applies_policy) {
             // A place belongs to the id, whatever its group is.
             const IdHash id = key.group.empty() ? quota_.request().id_hash : id_hash(key.id);
             places_ = std::make_unique<FlightPlaces>(flights_, key.id, id, quota_.quotas(),
-                                                     cost == 0 && !options_.settles);
+                                                     cost.needs_nothing());
         }
         return true;
     }
     return false;
+}
+
+/// Tells the decision what the request costs. Only the last refusal may be a strike.
+void Admission::set_demand() {
+    quota_.set_demand({.cost = tables_.cost_of(*quota_.quotas(), *outcome_.cost),
+                       .refusals_strike = options_.refusals_strike && cuts_left_ == 0,
+                       .ban = tables_.ban()});
+}
+
+/// Whether the request can be decided again at a lower cost, which it has then.
+bool Admission::cut_cost(const Decision& refusal) {
+    if (refusal.answer != LocalAnswer::kLimited || cuts_left_ == 0) {
+        return false;
+    }
+    const bool may_strike = options_.refusals_strike && quota_.request().demand.ban;
+    const auto rest = cut_to_rest(*outcome_.cost, tables_.tables(), refusal.windows);
+    if (!rest && !may_strike) {
+        return false;
+    }
+    --cuts_left_;
+    outcome_.cost = rest && cuts_left_ > 0 ? *rest : cut_to_least(*outcome_.cost, tables_.tables());
+    cuts_left_ = can_be_cut(*outcome_.cost, tables_.tables()) ? cuts_left_ : 0;
+    set_demand();
+    return true;
 }
 
 /// Begins the decision by the quotas. False if there are none because the plan of the key is not in
@@ -310,6 +347,10 @@ void Admission::apply(Decision decision) {
         } else {
             apply_failure_policy();
         }
+        return;
+    }
+    if (cut_cost(decision)) {
+        apply(decision.is_alone ? quota_.decide_alone() : quota_.decide_again());
         return;
     }
     outcome_.quotas = std::move(quota_.quotas());
@@ -431,7 +472,7 @@ void Admission::on_retry() noexcept {
 
 void Admission::on_unavailable(AcquireFailure failure) noexcept {
     if (failure == AcquireFailure::kUnknown) {
-        quota_.end_strikes();
+        end_strikes();
     }
     guard([&] { apply_failure_policy(); });
 }

@@ -32,9 +32,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
       public:
         ~Client() override = default;
 
-        /// The units that the request costs; 0 takes none. Called once, when its key is
-        /// authenticated and has quotas.
-        virtual std::int64_t cost() = 0;
+        /// What the request costs in each table of the table set. Called once, when its key is
+        /// authenticated and has quotas. Throws std::bad_alloc.
+        virtual Cost cost() = 0;
         /// The bytes live as long as the request.
         virtual AddressBytes address() const = 0;
         virtual Log& log() noexcept = 0;
@@ -53,8 +53,6 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
         /// The scopes that the key must have, in the form of parse_scopes. Must outlive the
         /// admission.
         std::string_view scopes{};
-        /// settle() follows when a granted request ends.
-        bool settles = false;
         /// The cost or the values of the request may need its body: see Client::on_authenticated.
         bool needs_body = false;
         /// The error for a request without a key.
@@ -94,13 +92,15 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     void time_out() noexcept;
     /// The request has ended: no callback follows.
     void abandon() noexcept;
-    /// Whether the request's cost is settled when it ends, and is not yet.
-    bool settles() const noexcept override { return options_.settles; }
+    /// Whether the request is granted, and its cost is settled when it ends and is not yet.
+    bool settles() const noexcept {
+        return !is_settled_ && outcome_.is_granted() && outcome_.cost && outcome_.cost->settles();
+    }
     /// A request has ended without a value of its response that `tollgate_response_json` requires.
     void note_missing_usage() const noexcept { context_.statistics()["usage_missing"].add(); }
-    /// A request has ended and, if it was granted, has used so many units: charges or refunds the
-    /// difference to its cost. Without a value, its cost stands. No effect the second time.
-    void settle(std::optional<std::int64_t> used) noexcept;
+    /// The request has ended and has used so much in each table: charges or refunds the difference
+    /// to its cost. No effect unless settles(). Throws std::bad_alloc; then its cost stands.
+    void settle(const Cost& used);
 
     /// The plan that responses and logs show: that of the record, or, if a subject has none, the
     /// default of the first table. Empty without a record.
@@ -118,6 +118,11 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     std::optional<Error> refusal_in(const TableSet& tables, std::string_view scopes) const;
 
   private:
+    /// How often a refused request is decided again with a cost that is cut: once with what is
+    /// left. If another request has taken some of it meanwhile, or if the refusal is to be a
+    /// strike, also with the least.
+    static constexpr int kMostCuts = 2;
+
     /// Refuses the request with 503.
     void refuse_unavailable() noexcept;
     /// Runs a step. If it throws, the request waits for nothing any more and gets 503.
@@ -133,6 +138,9 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     bool awaits_body(bool then_applies_policy) noexcept;
     bool choose_quotas(bool then_applies_policy);
     bool begin_quotas();
+    void end_strikes() noexcept;
+    void set_demand();
+    bool cut_cost(const Decision& refusal);
     void decide_by_quotas(ExactSteadyTime now);
     void on_permit(FlightAnswer answer);
     void apply(Decision decision);
@@ -164,8 +172,10 @@ class Admission : private AcquireWaiter, private LookupWaiter, private FlightWai
     Options options_;
     Authenticator authenticator_;
     GroupFinder group_;
-    bool awaits_group_ = false;      ///< the look-up under way is that of the group
-    bool applies_policy_ = false;    ///< `on_failure` applies once the body is read
+    bool awaits_group_ = false;    ///< the look-up under way is that of the group
+    bool applies_policy_ = false;  ///< `on_failure` applies once the body is read
+    bool is_settled_ = false;
+    int cuts_left_ = 0;              ///< see kMostCuts
     bool looks_up_unknown_ = false;  ///< AnonymousBudgets has admitted the one under way
     QuotaDecision quota_;
     std::unique_ptr<FlightPlaces> places_;  ///< nullptr: no table limits the requests in flight

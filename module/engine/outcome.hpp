@@ -9,6 +9,7 @@
 
 #include "module/key/invalid_key.hpp"
 #include "module/key/key_record.hpp"
+#include "module/plan/cost.hpp"
 #include "module/plan/table_quota.hpp"
 #include "module/plan/window.hpp"
 #include "module/report/error_body.hpp"
@@ -31,9 +32,9 @@ struct Outcome {
     WindowStates windows;
     ExactInstant now{};            ///< the clock by which the windows are counted
     std::int64_t retry_after = 0;  ///< seconds; 0: none
-    /// The units that the request takes if it is granted; empty if its quotas were not chosen. When
-    /// its cost is settled, the units that it has used.
-    std::optional<std::int64_t> cost;
+    /// What the request takes of its quotas if it is granted; empty if they were not chosen. When
+    /// it is settled, what it has used.
+    std::optional<Cost> cost;
     WindowCounts counting{};  ///< see Decision; empty when the cost is settled
     InvalidKey invalid{};     ///< the key, if it was sent and is not valid
     Limiter in_flight{};      ///< the limit of requests in flight that has refused the request

@@ -45,6 +45,19 @@ std::shared_ptr<const Quotas> TableSet::quotas_of(const KeyRecord& key, const Ke
     }
 }
 
+Cost TableSet::cost_of(const Quotas& quotas, const Cost& of_tables) const {
+    if (of_tables.is_uniform() || quotas.empty()) {
+        return of_tables;
+    }
+    std::vector<QuotaCost> each;
+    each.reserve(quotas.size());
+    for (const TableQuota& quota : quotas) {
+        const auto table = std::ranges::find(tables_, quota.table, &PlanTable::name);
+        each.push_back(of_tables.of(static_cast<std::size_t>(table - tables_.begin())));
+    }
+    return Cost(each);
+}
+
 bool TableSet::has_plan(std::string_view plan) const {
     return std::ranges::all_of(tables_, [&](const PlanTable* table) {
         return table->by_group || table->find(plan) != nullptr;

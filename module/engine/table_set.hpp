@@ -38,6 +38,9 @@ class TableSet {
     /// The quotas of a key and its group (see choose_quotas), without values; nullptr if a plan is
     /// not in every table. The same if limits are invalid, which is logged. Throws std::bad_alloc.
     std::shared_ptr<const Quotas> quotas_of(const KeyRecord& key, const KeyRecord* group = nullptr);
+    /// What a request takes of these quotas, which are of the tables, if it costs this in each of
+    /// the tables. Throws std::bad_alloc.
+    Cost cost_of(const Quotas& quotas, const Cost& of_tables) const;
     /// Whether every table that does not count groups has this plan, or a default.
     bool has_plan(std::string_view plan) const;
 

@@ -60,7 +60,7 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, realm), nullptr},
     {ngx_string("tollgate_headers"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_enum_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, headers), header_families},
-    {ngx_string("tollgate_cost"), kEverywhere | NGX_CONF_TAKE12, read_cost,
+    {ngx_string("tollgate_cost"), kEverywhere | NGX_CONF_TAKE1234, read_cost,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("tollgate_request_json"), kEverywhere | NGX_CONF_1MORE, read_json_values,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, request_json), &request_json},
@@ -106,7 +106,7 @@ ngx_int_t finish_configuration(ngx_conf_t* cf) noexcept {
         }
         HttpBlock& block = HttpBlock::of(cf);
         MainConf& conf = block.conf;
-        if (!find_resolvers(cf, conf) || !conf.resolve(cf)) {
+        if (!find_resolvers(cf, conf) || !conf.resolve(cf) || !check_costs(cf)) {
             return NGX_ERROR;
         }
         if (conf.tables.empty()) {

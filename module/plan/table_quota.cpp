@@ -155,11 +155,16 @@ std::size_t window_count(const Quotas& quotas) {
     return count;
 }
 
-bool exceeds_limit(const Quotas& quotas, std::int64_t cost) {
-    return std::ranges::any_of(quotas, [&](const TableQuota& quota) {
-        return std::ranges::any_of(quota.rates,
-                                   [&](const Rate& rate) { return rate.limit() < cost; });
-    });
+bool exceeds_limit(const Quotas& quotas, const Cost& cost) {
+    for (std::size_t i = 0; i < quotas.size(); ++i) {
+        const std::int64_t units = cost.of(i).units;
+        if (units > 1 && std::ranges::any_of(quotas[i].rates, [&](const Rate& rate) {
+                return rate.limit() < units;
+            })) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool have_limit(const Quotas& quotas) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "module/key/key_record.hpp"
+#include "module/plan/cost.hpp"
 #include "module/plan/plan.hpp"
 #include "module/plan/value_digest.hpp"
 
@@ -115,9 +116,9 @@ std::string noticed_levels(const PlanTable& table);
 /// How many windows they have in all.
 std::size_t window_count(const Quotas& quotas);
 
-/// Whether one of their limits, or of their bursts, is less than this cost: no such request is ever
-/// granted.
-bool exceeds_limit(const Quotas& quotas, std::int64_t cost);
+/// Whether one of their limits, or of their bursts, is less than the cost: no such request is ever
+/// granted. A cost of 1 exceeds no limit.
+bool exceeds_limit(const Quotas& quotas, const Cost& cost);
 
 /// Whether any of their windows has a limit. Otherwise they only count, for a history.
 bool have_limit(const Quotas& quotas);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "module/plan/cost.hpp"
 #include "module/plan/plan.hpp"
 #include "module/plan/table_quota.hpp"
 #include "module/plan/window.hpp"
@@ -16,16 +17,10 @@ namespace tollgate {
 
 /// What a request asks of its quotas.
 struct Demand {
-    std::int64_t cost = 1;           ///< 0 takes nothing: see room()
+    Cost cost{};                     ///< of each quota
     std::optional<BanPolicy> ban{};  ///< empty: bans are not checked
     bool refusals_strike = true;     ///< whether a refusal may be a strike: see strikes_in
     SteadyTime changed{};            ///< when an operator last changed the key or its id
-    bool settles = false;            ///< what the request has cost is known when it ends
-
-    /// The units that each window must have left: the cost. A request that costs 0 until it is
-    /// settled needs one, because its charge follows. Without settling, a request of cost 0 only
-    /// reads the quota and needs none.
-    std::int64_t room() const { return cost == 0 && settles ? 1 : cost; }
 
     /// Whether a refusal by this quota is a strike: see BanPolicy::all_strike.
     bool strikes_in(const TableQuota& quota) const {
@@ -51,11 +46,11 @@ struct Acquire {
     std::shared_ptr<const Quotas> quotas;  ///< at least one
     Demand demand{};                       ///< of each request
     std::int64_t count = 1;                ///< 0: only apply adjustments and count strikes
-    std::int64_t lease = 0;      ///< units to take in addition, if all are granted; Redis grants at
-                                 ///< most an eighth of what is then left in any window
-    bool is_lease_call = false;  ///< QuotaState::lease_calls counts it
-    std::int64_t strikes = 0;    ///< refusals that the node made without Redis
-    SteadyTime struck_since{};   ///< when the first of them was refused
+    std::int64_t lease = 0;  ///< steps to take in addition, if all are granted (see Cost); Redis
+                             ///< grants at most an eighth of what is then left in any window
+    bool is_lease_call = false;             ///< QuotaState::lease_calls counts it
+    std::int64_t strikes = 0;               ///< refusals that the node made without Redis
+    SteadyTime struck_since{};              ///< when the first of them was refused
     std::vector<Adjustment> adjustments{};  ///< for each window, in the order of `quotas`; or none
     /// For each table: the number of the report that its adjustments belong to. Redis applies each
     /// number once. 0: Redis applies the adjustments in any case. Empty if `adjustments` is.
@@ -82,7 +77,7 @@ struct Acquired {
     Instant now;  ///< Redis's clock
     std::int64_t granted = 0;
     std::int64_t limited = 0;
-    std::int64_t lease = 0;
+    std::int64_t lease = 0;    ///< in steps: see Cost
     Instant banned_until{};    ///< 0: not banned
     std::int64_t strikes = 0;  ///< counted now, within the ban policy's time
     WindowCounts windows{};    ///< afterwards, with the lease; as `adjustments`
@@ -91,6 +86,11 @@ struct Acquired {
     std::vector<std::uint64_t> taken_back{};
     /// For each table, if a further request would be refused. Empty if other nodes have no lease.
     std::vector<LeaseElsewhere> leased_elsewhere{};
+
+    /// The units that were counted in a quota: of the granted requests and of the lease.
+    std::int64_t units(const Cost& cost, std::size_t quota) const {
+        return granted * cost.of(quota).units + lease * cost.units_of_step(quota);
+    }
 };
 
 }  // namespace tollgate

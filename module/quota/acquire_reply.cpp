@@ -39,15 +39,15 @@ bool owes_later_window(const QuotaState::Window& window, const Rate& rate, const
            roll(window.counted, rate, decided) == window.counted;
 }
 
-/// Whether each window that has no room for the cost has counted a lease of this time.
-bool may_help(const QuotaState& state, const TableQuota& quota, std::int64_t cost, Instant leased,
+/// Whether each window that has less than `room` left has counted a lease of this time.
+bool may_help(const QuotaState& state, const TableQuota& quota, std::int64_t room, Instant leased,
               Instant now) {
     for (std::size_t i = 0; i < quota.rates.size(); ++i) {
         if (quota.rates[i].is_bucket()) {
             continue;  // Nothing is leased of it.
         }
         const std::int64_t number = state.windows[i].counted.number - (quota.sliding ? 2 : 1);
-        if (left(state, quota, i, now) < std::max<std::int64_t>(cost, 1) &&
+        if (left(state, quota, i, now) < std::max<std::int64_t>(room, 1) &&
             leased < window_end(number, quota.rates[i].period)) {
             return false;
         }
@@ -59,7 +59,7 @@ bool may_help(const QuotaState& state, const TableQuota& quota, std::int64_t cos
 /// were recalled, this includes the slices of this node's workers. Otherwise a later time remains,
 /// until which slices may return units.
 void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acquired& acquired,
-                           std::int64_t cost, std::size_t table) {
+                           const Cost& cost, std::size_t table) {
     const auto& all = acquired.leased_elsewhere;
     const LeaseElsewhere lease = all.empty() ? LeaseElsewhere{} : all[table];
     const Instant until = lease.at + lease_returns_within(quota);
@@ -67,7 +67,7 @@ void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acq
     if (lease.at != Instant{} && until > acquired.now) {
         const bool is_recalled = lease.recalled >= lease.at;
         if (is_recalled && recalled_until > acquired.now && recalled_until < until &&
-            may_help(state, quota, cost, lease.at, acquired.now)) {
+            may_help(state, quota, cost.of(table).room(), lease.at, acquired.now)) {
             state.returns_until = recalled_until;
             state.returns_soon = true;
         } else if (!is_recalled || recalled_until > acquired.now) {
@@ -81,7 +81,7 @@ void note_leased_elsewhere(QuotaState& state, const TableQuota& quota, const Acq
 }
 
 void take_counts(QuotaState& state, const TableQuota& quota, std::span<const WindowCount> counts,
-                 const Acquired& acquired) {
+                 const Acquired& acquired, std::int64_t lease) {
     const bool same = are_same(state, counts);
     if (!same) {
         // A lease belongs to one set of windows: return the old one.
@@ -107,7 +107,7 @@ void take_counts(QuotaState& state, const TableQuota& quota, std::span<const Win
         set_window(state, quota, i, counted);
     }
     state.counted_at = acquired.now;
-    add_lease(state, quota, counts, acquired.lease);
+    add_lease(state, quota, counts, lease);
 }
 
 }  // namespace
@@ -120,41 +120,41 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
         take_ban(states.front().ban, acquired, now);
     }
     std::span<const WindowCount> counts = acquired.windows;
-    std::size_t table = 0;
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        end_lease_call(state, acquire.is_lease_call);
-        const std::span<const WindowCount> of_table = counts.first(quota.rates.size());
-        if (is_late(state.counted_at, acquired, now)) {
-            add_lease(state, quota, of_table, acquired.lease);
-        } else {
-            take_counts(state, quota, of_table, acquired);
-            note_leased_elsewhere(state, quota, acquired, acquire.demand.room(), table);
-        }
-        ++table;
-        // Redis may have granted the rest as a lease, in a reply that another worker receives
-        // later.
-        if (state.lease_calls > 0 && is_exhausted(state, quota, 1, acquired.now)) {
-            state.expect_returns(acquired.now + kReturnsSoon, true);
-        }
-        // Requests that were granted alone during the call may have taken the units that Redis
-        // leased from. The lease then pays for them.
-        const bool pays =
-            (owes(state) || state.report) && is_exhausted(state, quota, state.lease, acquired.now);
-        // Redis had no lease to grant, but the call has made the old one younger. Other nodes
-        // expect its units earlier.
-        const bool is_too_young = acquire.lease > 0 && acquired.lease == 0;
-        // The node may forget a ban: no lease of the id may then be left.
-        if (state.lease > 0 && (pays || is_too_young || acquired.banned_until > acquired.now)) {
-            return_lease(state, quota);
-        }
-        note_own(state, quota, of_table.back().number,
-                 acquired.granted * acquire.demand.cost + acquired.lease);
-        counts = counts.subspan(quota.rates.size());
-    });
+    const Cost& cost = acquire.demand.cost;
+    for_each_table(
+        states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t table) {
+            const std::int64_t lease = acquired.lease * cost.units_of_step(table);
+            end_lease_call(state, acquire.is_lease_call);
+            const std::span<const WindowCount> of_table = counts.first(quota.rates.size());
+            if (is_late(state.counted_at, acquired, now)) {
+                add_lease(state, quota, of_table, lease);
+            } else {
+                take_counts(state, quota, of_table, acquired, lease);
+                note_leased_elsewhere(state, quota, acquired, cost, table);
+            }
+            // Redis may have granted the rest as a lease, in a reply that another worker receives
+            // later.
+            if (state.lease_calls > 0 && is_exhausted(state, quota, 1, acquired.now)) {
+                state.expect_returns(acquired.now + kReturnsSoon, true);
+            }
+            // Requests that were granted alone during the call may have taken the units that Redis
+            // leased from. The lease then pays for them.
+            const bool pays = (owes(state) || state.report) &&
+                              is_exhausted(state, quota, state.lease, acquired.now);
+            // Redis had no lease to grant, but the call has made the old one younger. Other nodes
+            // expect its units earlier.
+            const bool is_too_young = acquire.lease > 0 && acquired.lease == 0;
+            // The node may forget a ban: no lease of the id may then be left.
+            if (state.lease > 0 && (pays || is_too_young || acquired.banned_until > acquired.now)) {
+                return_lease(state, quota);
+            }
+            note_own(state, quota, of_table.back().number, acquired.units(cost, table));
+            counts = counts.subspan(quota.rates.size());
+        });
 }
 
 WindowStates refused_windows(std::span<const QuotaState> states, const Quotas& quotas,
-                             const Acquired& acquired, const ClockBounds& now, std::int64_t cost) {
+                             const Acquired& acquired, const ClockBounds& now, const Cost& cost) {
     std::vector<QuotaState> decided(states.begin(), states.end());
     std::span<const WindowCount> counts = acquired.windows;
     for_each_table(std::span(decided), quotas, [&](QuotaState& state, const TableQuota& quota) {
@@ -169,10 +169,10 @@ WindowStates refused_windows(std::span<const QuotaState> states, const Quotas& q
 }
 
 void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acquired& acquired,
-                 std::int64_t units) {
+                 std::int64_t requests, const Cost& cost) {
     std::span<const WindowCount> counts = acquired.windows;
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        add_lease(state, quota, counts.first(quota.rates.size()), units);
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
+        add_lease(state, quota, counts.first(quota.rates.size()), requests * cost.of(i).units);
         if (quota.lease_time == 0ms) {
             return_lease(state, quota);
         }
@@ -184,9 +184,9 @@ void apply_late_reply(std::span<QuotaState> states, const Quotas& quotas, const 
                       const Acquired& acquired) {
     acknowledge(states, quotas, acquire, acquired.windows);
     settle_lost_calls(states, acquire, acquired);
-    const std::int64_t units = acquired.granted * acquire.demand.cost + acquired.lease;
     std::span<const WindowCount> counts = acquired.windows;
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
+        const std::int64_t units = acquired.units(acquire.demand.cost, i);
         const std::span<const WindowCount> of_table = counts.first(quota.rates.size());
         end_lease_call(state, acquire.is_lease_call);
         restore_windows(state, quota, of_table);  // It may have been evicted since.

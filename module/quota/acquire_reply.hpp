@@ -17,12 +17,13 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
 /// The windows that the response to a request shows that Redis refused: those of the decision, also
 /// if the states have later ones. Call it after apply_reply.
 WindowStates refused_windows(std::span<const QuotaState> states, const Quotas& quotas,
-                             const Acquired& acquired, const ClockBounds& now, std::int64_t cost);
+                             const Acquired& acquired, const ClockBounds& now, const Cost& cost);
 
-/// Keeps units that Redis granted to requests that have ended meanwhile. They become part of the
-/// lease; if the table has no leases they are returned. Call it after apply_reply.
+/// Keeps the units of so many requests that Redis granted and that have ended meanwhile. They
+/// become part of the lease; if the table has no leases they are returned. Call it after
+/// apply_reply.
 void keep_unused(std::span<QuotaState> states, const Quotas& quotas, const Acquired& acquired,
-                 std::int64_t units);
+                 std::int64_t requests, const Cost& cost);
 
 /// The reply to an acquire whose requests nobody waits for any more: it came too late. Redis has
 /// applied the adjustments. What it has granted and leased is returned to the windows that counted

@@ -45,12 +45,15 @@ WindowCounts counting_windows(std::span<const QuotaState> states, const Quotas& 
 }
 
 void settle_cost(std::span<QuotaState> states, const Quotas& quotas,
-                 std::span<const WindowCount> counting, std::int64_t units, bool is_recalled,
-                 const ClockBounds& now) {
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        refill_owed(state, quota, now);
-        settle_cost_of(state, quota, counting.first(quota.rates.size()), units, is_recalled);
-        refill_owed(state, quota, now);
+                 std::span<const WindowCount> counting, const Cost& reserved, const Cost& used,
+                 bool is_recalled, const ClockBounds& now) {
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
+        const std::int64_t units = used.of(i).units - reserved.of(i).units;
+        if (units != 0) {
+            refill_owed(state, quota, now);
+            settle_cost_of(state, quota, counting.first(quota.rates.size()), units, is_recalled);
+            refill_owed(state, quota, now);
+        }
         counting = counting.subspan(quota.rates.size());
     });
 }

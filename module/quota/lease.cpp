@@ -31,7 +31,7 @@ constexpr int kRenewalWaitPart = 10;
 /// The fewest requests that are worth a lease.
 constexpr std::int64_t kLeastRequests = 2;
 /// The largest lease to ask for. A double represents it exactly.
-constexpr double kMostUnits = 1e15;
+constexpr double kMostSteps = 1e15;
 
 SteadyTime idle_after(std::chrono::milliseconds horizon) {
     return std::max(kIdleAfter, horizon);
@@ -55,65 +55,77 @@ std::chrono::milliseconds lease_returns_within(const TableQuota& quota) {
 
 namespace {
 
-/// The units that requests are expected to need in each table: per ms, and the time to lease for.
+/// The steps that requests are expected to need in each table: per ms, and the time to lease for.
 struct Expected {
-    double units_per_ms = kMostUnits;
+    double steps_per_ms = kMostSteps;
     SteadyTime horizon = kMostLeaseTime;  ///< the shortest one
     SteadyTime span = kMostLeaseTime;     ///< at most `horizon`; 0: no lease
 
-    /// In one more table, within its own horizon.
-    void add(double units, SteadyTime horizon_of_table) {
-        units_per_ms =
-            std::min(units_per_ms, units / static_cast<double>(horizon_of_table.count()));
+    /// In one more table, of which a step takes units, within its own horizon.
+    void add(double units, std::int64_t units_of_step, SteadyTime horizon_of_table) {
+        const auto of_a_ms = static_cast<double>(horizon_of_table.count() * units_of_step);
+        steps_per_ms = std::min(steps_per_ms, units / of_a_ms);
         horizon = std::min(horizon, horizon_of_table);
     }
     /// How long a lease lasts when it is renewed.
     SteadyTime ahead() const { return std::min(kRenewedAhead, horizon / kRenewedAheadPart); }
-    std::int64_t units(SteadyTime time) const {
+    std::int64_t steps(SteadyTime time) const {
         return static_cast<std::int64_t>(
-            std::min(units_per_ms * static_cast<double>(time.count()), kMostUnits));
+            std::min(steps_per_ms * static_cast<double>(time.count()), kMostSteps));
     }
 };
 
-Expected expect(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
+Expected expect(std::span<const QuotaState> states, const Quotas& quotas, const Cost& cost,
                 std::int64_t deciding, const ClockBounds& now) {
     Expected expected;
-    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        const SteadyTime horizon = lease_horizon(quota);
-        const double units =
-            state.arrivals.at(now.steady, horizon) - static_cast<double>(deciding * cost);
-        expected.add(units, horizon);
-        const bool has_units =
-            quota.lease_time > SteadyTime(0) && !is_exhausted(state, quota, cost, now.latest);
-        expected.span = std::min(expected.span, has_units ? horizon : SteadyTime(0));
-        for (const Rate& rate : quota.rates) {
-            expected.span = std::min(
-                expected.span,
-                window_end(window_number(now.latest, rate.period), rate.period) - now.latest);
-        }
-    });
+    for_each_table(
+        states, quotas, [&](const QuotaState& state, const TableQuota& quota, std::size_t i) {
+            const std::int64_t units_of_step = cost.units_of_step(i);
+            if (units_of_step == 0) {
+                return;  // Nothing is leased of it.
+            }
+            const std::int64_t of_request = cost.of(i).units;
+            const SteadyTime horizon = lease_horizon(quota);
+            const double units =
+                state.arrivals.at(now.steady, horizon) - static_cast<double>(deciding * of_request);
+            expected.add(units, units_of_step, horizon);
+            const bool has_units = quota.lease_time > SteadyTime(0) &&
+                                   !is_exhausted(state, quota, of_request, now.latest);
+            expected.span = std::min(expected.span, has_units ? horizon : SteadyTime(0));
+            for (const Rate& rate : quota.rates) {
+                expected.span = std::min(
+                    expected.span,
+                    window_end(window_number(now.latest, rate.period), rate.period) - now.latest);
+            }
+        });
     return expected;
 }
 
-/// At most so many units can be leased in addition to those that each table has.
-std::int64_t lease_room(std::span<const QuotaState> states, const Quotas& quotas) {
+/// At most so many steps can be leased in addition to the units that each table has.
+std::int64_t lease_room(std::span<const QuotaState> states, const Quotas& quotas,
+                        const Cost& cost) {
     std::int64_t room = Units::kMost;
-    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        room = std::min<std::int64_t>(room, most_lease(quota) - state.lease);
-    });
+    for_each_table(
+        states, quotas, [&](const QuotaState& state, const TableQuota& quota, std::size_t i) {
+            if (const std::int64_t units_of_step = cost.units_of_step(i); units_of_step > 0) {
+                room =
+                    std::min<std::int64_t>(room, (most_lease(quota) - state.lease) / units_of_step);
+            }
+        });
     return room;
 }
 
 }  // namespace
 
-std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
+std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, const Cost& cost,
                         std::int64_t deciding, const ClockBounds& now) {
-    if (deciding == 0 || cost == 0) {
+    if (deciding == 0 || !cost.can_be_leased()) {
         return 0;
     }
     const Expected expected = expect(states, quotas, cost, deciding, now);
-    const std::int64_t units = std::min(expected.units(expected.span), lease_room(states, quotas));
-    return units >= kLeastRequests * cost ? units : 0;
+    const std::int64_t steps =
+        std::min(expected.steps(expected.span), lease_room(states, quotas, cost));
+    return steps >= kLeastRequests * cost.steps() ? steps : 0;
 }
 
 bool may_lease(const Arrivals& arrivals, std::int64_t cost) {
@@ -122,14 +134,18 @@ bool may_lease(const Arrivals& arrivals, std::int64_t cost) {
 
 std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quotas,
                           const Demand& demand, const ClockBounds& now) {
+    const Cost& cost = demand.cost;
     std::int64_t held = std::numeric_limits<std::int64_t>::max();
     Expected most;
-    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        held = std::min<std::int64_t>(held, state.lease);
-        most.add(state.arrivals.units, lease_horizon(quota));
-    });
+    for_each_table(
+        states, quotas, [&](const QuotaState& state, const TableQuota& quota, std::size_t i) {
+            if (const std::int64_t units_of_step = cost.units_of_step(i); units_of_step > 0) {
+                held = std::min<std::int64_t>(held, state.lease / units_of_step);
+                most.add(state.arrivals.units, units_of_step, lease_horizon(quota));
+            }
+        });
     // Most leases last long enough even if no request had left the arrivals yet.
-    if (held >= std::max(demand.cost, most.units(most.ahead()))) {
+    if (held >= std::max(cost.steps(), most.steps(most.ahead())) || !cost.can_be_leased()) {
         return 0;
     }
     bool is_possible = true;
@@ -140,21 +156,22 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
     if (!is_possible) {
         return 0;
     }
-    const Expected expected = expect(states, quotas, demand.cost, 0, now);
+    const Expected expected = expect(states, quotas, cost, 0, now);
     const SteadyTime ahead = std::min(expected.ahead(), expected.span);
-    if (held >= std::max(demand.cost, expected.units(ahead))) {
+    if (held >= std::max(cost.steps(), expected.steps(ahead))) {
         return 0;
     }
-    const std::int64_t units =
-        std::min(expected.units(expected.span) - held, lease_room(states, quotas));
-    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        is_possible =
-            is_possible &&
-            !is_exhausted(state, quota, state.lease + kRoomForRenewal * units, now.latest);
-    });
+    const std::int64_t steps =
+        std::min(expected.steps(expected.span) - held, lease_room(states, quotas, cost));
+    for_each_table(states, quotas,
+                   [&](const QuotaState& state, const TableQuota& quota, std::size_t i) {
+                       const std::int64_t units =
+                           state.lease + kRoomForRenewal * steps * cost.units_of_step(i);
+                       is_possible = is_possible && !is_exhausted(state, quota, units, now.latest);
+                   });
     // Compared with a small lease, prepare() would take the old one for too large.
-    is_possible = is_possible && held / kLargeLease < units;
-    return is_possible && units >= kLeastRequests * demand.cost ? units : 0;
+    is_possible = is_possible && held / kLargeLease < steps;
+    return is_possible && steps >= kLeastRequests * cost.steps() ? steps : 0;
 }
 
 std::chrono::milliseconds renewal_wait(const Quotas& quotas) {
@@ -167,17 +184,18 @@ std::chrono::milliseconds renewal_wait(const Quotas& quotas) {
 
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                   const ClockBounds& now) {
-    const std::int64_t room = demand.room();
     for (std::size_t i = 0; i < quotas.size(); ++i) {
+        const std::int64_t room = demand.cost.of(i).room();
         // If the limits were lowered since, they may allow less than the lease.
-        if (states[i].lease < room || !are_current(states[i], quotas[i], now) ||
-            is_exhausted(states[i], quotas[i], room, now.latest)) {
+        if (room > 0 && (states[i].lease < room || !are_current(states[i], quotas[i], now) ||
+                         is_exhausted(states[i], quotas[i], room, now.latest))) {
             return false;
         }
     }
-    for (QuotaState& state : states) {
-        state.lease -= demand.cost;
-        state.counts.spent += demand.cost;
+    for (std::size_t i = 0; i < quotas.size(); ++i) {
+        const std::int64_t units = demand.cost.of(i).units;
+        states[i].lease -= units;
+        states[i].counts.spent += units;
     }
     return true;
 }

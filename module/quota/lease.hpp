@@ -32,21 +32,21 @@ std::chrono::milliseconds lease_horizon(Period shortest, std::chrono::millisecon
 /// node can reach Redis.
 std::chrono::milliseconds lease_returns_within(const TableQuota& quota);
 
-/// How many units to lease in addition to an acquire's requests: the units that requests are
+/// How many steps (see Cost) to lease in addition to an acquire's requests: those that requests are
 /// expected to need in each table within the shortest horizon, or until the shortest window ends. 0
 /// if these are less than two requests, if a window has none left, if a table has no leases, or if
-/// the acquire takes no units. No more than the node has room for beside its leases (see
-/// most_lease). `deciding` requests of the demand are in the arrivals and not part
+/// no lease may grant such requests. No more than the node has room for beside its leases (see
+/// most_lease). `deciding` requests of the cost are in the arrivals and not part
 /// of the estimate, because the acquire decides them. Redis grants at most an eighth of what is
 /// left (see Acquire::lease).
-std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, std::int64_t cost,
+std::int64_t lease_size(std::span<const QuotaState> states, const Quotas& quotas, const Cost& cost,
                         std::int64_t deciding, const ClockBounds& now);
 
 /// Whether lease_size() may be above 0 for requests of this cost. Faster.
 bool may_lease(const Arrivals& arrivals, std::int64_t cost);
 
-/// How many units to lease before a request needs them: what lease_size() tells, without the units
-/// of the lease. 0 if the lease still lasts for kRenewedAhead, or for a quarter of the shortest
+/// How many steps to lease before a request needs them: what lease_size() tells, without those of
+/// the lease. 0 if the lease still lasts for kRenewedAhead, or for a quarter of the shortest
 /// horizon if that is shorter; if a call that may bring a lease is under way; if the states are not
 /// those of the current windows or older than Demand::changed; or if Redis has little left.
 std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quotas,
@@ -57,7 +57,7 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
 std::chrono::milliseconds renewal_wait(const Quotas& quotas);
 
 /// Takes the cost from the lease of every table, or from none. Returns false if a lease has less
-/// than Demand::room, its window may have ended, or more is counted than the limit.
+/// than QuotaCost::room, its window may have ended, or more is counted than the limit.
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                   const ClockBounds& now);
 

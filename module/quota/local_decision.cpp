@@ -51,8 +51,8 @@ bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds&
 
 void note_arrivals(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                    std::int64_t count, SteadyTime now) {
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        state.arrivals.note(now, count * demand.cost, lease_horizon(quota));
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
+        state.arrivals.note(now, count * demand.cost.of(i).units, lease_horizon(quota));
     });
 }
 
@@ -69,8 +69,7 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
             std::ranges::all_of(states, is_fresh) && is_wait_known(first, first.ban.until, now);
         return known ? LocalAnswer::kBanned : LocalAnswer::kAsk;
     }
-    const std::int64_t room = demand.room();
-    if (room == 0) {
+    if (demand.cost.needs_nothing()) {
         return LocalAnswer::kAsk;
     }
     // The units of a lease may be more than limits that have changed since allow.
@@ -80,25 +79,31 @@ LocalAnswer decide(std::span<QuotaState> states, const Quotas& quotas, const Dem
     }
     bool exhausted = false;
     bool known = true;
-    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        const bool strikes = demand.strikes_in(quota);
-        if (!is_fresh(state) || !are_current(state, quota, now)) {
-            known = known && !strikes;
-            return;
-        }
-        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-            if (left(state, quota, i, now.latest) < room) {
-                const ExactInstant retry = retry_at(state, quota, i, now.earliest, room);
-                exhausted = true;
-                known = known && !strikes;
-                // At that time, Redis may have units again. What a bucket owes to Redis refills
-                // meanwhile.
-                const bool refills = quota.rates[i].is_bucket() && (owes(state) || state.report);
-                known = known && !refills && retry > now.latest &&
-                        is_wait_known(state, retry, now) && state.lease_calls == 0;
+    for_each_table(
+        states, quotas, [&](const QuotaState& state, const TableQuota& quota, std::size_t table) {
+            const std::int64_t room = demand.cost.of(table).room();
+            const bool strikes = demand.strikes_in(quota);
+            if (room == 0) {
+                return;  // It refuses nothing.
             }
-        }
-    });
+            if (!is_fresh(state) || !are_current(state, quota, now)) {
+                known = known && !strikes;
+                return;
+            }
+            for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+                if (left(state, quota, i, now.latest) < room) {
+                    const ExactInstant retry = retry_at(state, quota, i, now.earliest, room);
+                    exhausted = true;
+                    known = known && !strikes;
+                    // At that time, Redis may have units again. What a bucket owes to Redis refills
+                    // meanwhile.
+                    const bool refills =
+                        quota.rates[i].is_bucket() && (owes(state) || state.report);
+                    known = known && !refills && retry > now.latest &&
+                            is_wait_known(state, retry, now) && state.lease_calls == 0;
+                }
+            }
+        });
     return exhausted && known ? LocalAnswer::kLimited : LocalAnswer::kAsk;
 }
 
@@ -117,14 +122,14 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
             roll_windows(state, quota, now.earliest);
         }
     });
-    const std::int64_t room = demand.room();
-    if (room == 0 || spend_leases(states, quotas, demand, now)) {
+    if (demand.cost.needs_nothing() || spend_leases(states, quotas, demand, now)) {
         return LocalAnswer::kGranted;
     }
     bool exhausted = false;
     bool strikes = false;
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
-        if (is_exhausted(state, quota, room, now.earliest)) {
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
+        const std::int64_t room = demand.cost.of(i).room();
+        if (room > 0 && is_exhausted(state, quota, room, now.earliest)) {
             exhausted = true;
             strikes = strikes || demand.strikes_in(quota);
         }
@@ -135,13 +140,15 @@ LocalAnswer decide_alone(std::span<QuotaState> states, const Quotas& quotas, con
         }
         return LocalAnswer::kLimited;
     }
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
+        const QuotaCost& cost = demand.cost.of(i);
         // The lease of a table does not suffice. A table with room for its lease and this request
         // keeps its lease: units that are returned are lost if Redis's reply is lost.
-        if (state.lease > 0 && is_exhausted(state, quota, state.lease + room, now.earliest)) {
+        if (state.lease > 0 &&
+            is_exhausted(state, quota, state.lease + cost.room(), now.earliest)) {
             return_lease(state, quota);
         }
-        owe(state, quota, demand.cost, now);
+        owe(state, quota, cost.units, now);
     });
     return LocalAnswer::kGranted;
 }

@@ -178,15 +178,16 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
                     .is_lease_call = lease > 0,
                     .prepared = now.steady};
     bool adjusts = false;
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
+        const std::int64_t wanted = lease * demand.cost.units_of_step(i);
         // If only the lease has room for the request, Redis would refuse it: return the lease
         // first. A lease that did not serve the request and is larger than the node expects to need
         // would grow with the next one.
         if (state.lease > 0 &&
             (!are_current(state, quota, now) || !knows_change(state, demand, now) ||
              idle_at(state.arrivals.last, state.asked, lease_horizon(quota)) <= now.steady ||
-             is_exhausted(state, quota, state.lease + demand.room(), now.latest) ||
-             (lease > 0 && state.lease / kLargeLease >= lease))) {
+             is_exhausted(state, quota, state.lease + demand.cost.of(i).room(), now.latest) ||
+             (wanted > 0 && state.lease / kLargeLease >= wanted))) {
             return_lease(state, quota);
         }
         begin_lease_call(state, quota, lease > 0, now);

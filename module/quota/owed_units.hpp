@@ -14,8 +14,9 @@ namespace tollgate {
 /// that reply is lost, they are lost, so that none counts twice. `last_report` is the node's last
 /// report number and is incremented; with nullptr no report is made and owed units stay owed.
 /// `count` is the number of requests that the acquire decides; note_arrivals has counted them.
-/// `lease` is the number of units to lease in addition. If both are 0, it only reports. It names
-/// the lost calls of the states; then it should ask for no lease: its own call may be lost, too.
+/// `lease` is the number of steps to lease in addition (see Cost). If both are 0, it only reports.
+/// It names the lost calls of the states; then it should ask for no lease: its own call may be
+/// lost, too.
 Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                 std::int64_t count, std::int64_t lease, const ClockBounds& now,
                 std::uint64_t* last_report);

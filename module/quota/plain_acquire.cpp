@@ -22,18 +22,19 @@ bool is_rare(const Arrivals& arrivals, const TableQuota& quota, std::int64_t cos
 }
 
 bool is_plain(std::span<const QuotaState> states, const Quotas& quotas, const Demand& demand) {
-    if (demand.ban || demand.cost == 0) {
+    if (demand.ban) {
         return false;
     }
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         const QuotaState& state = states[i];
         const TableQuota& quota = quotas[i];
-        if (is_held(state) || state.lease_calls != 0 ||
-            !is_rare(state.arrivals, quota, demand.cost)) {
+        const std::int64_t cost = demand.cost.of(i).units;
+        if (cost == 0 || is_held(state) || state.lease_calls != 0 ||
+            !is_rare(state.arrivals, quota, cost)) {
             return false;
         }
         for (std::size_t w = 0; w < quota.rates.size(); ++w) {
-            if (!has_room(state.windows[w].counted, quota.rates[w], demand.cost)) {
+            if (!has_room(state.windows[w].counted, quota.rates[w], cost)) {
                 return false;
             }
         }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "module/plan/window_rest.hpp"
 #include "module/quota/node_bucket.hpp"
@@ -11,11 +12,16 @@
 // The windows of a quota: the current ones, and the units left in them.
 namespace tollgate {
 
-/// Calls `use` with each table's state and quota.
+/// Calls `use` with each table's state and quota, and with its index if `use` takes it.
 template <typename States, typename Use>
 void for_each_table(States states, const Quotas& quotas, Use use) {
     for (std::size_t i = 0; i < quotas.size(); ++i) {
-        use(states[i], quotas[i]);
+        if constexpr (std::is_invocable_v<Use, decltype(states[i]), const TableQuota&,
+                                          std::size_t>) {
+            use(states[i], quotas[i], i);
+        } else {
+            use(states[i], quotas[i]);
+        }
     }
 }
 

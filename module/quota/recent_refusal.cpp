@@ -14,7 +14,7 @@ void RecentRefusal::set(LocalAnswer answer, const Demand& demand,
     windows_.assign(windows.begin(), windows.end());
     answer_ = answer;
     strikes_ = demand.refusals_strike;
-    room_ = demand.room();
+    cost_ = demand.cost;
     earliest_ = EarliestTime(now);
     banned_until_ = states.front().ban.until;
     SteadyTime rest = Slice::kLongest;

@@ -21,7 +21,7 @@ class RecentRefusal {
     /// Whether a request of this demand is refused as well. A smaller one may be granted, a larger
     /// one may have to wait longer.
     bool applies_to(const Demand& demand, ExactSteadyTime now) const {
-        return now < until_ && demand.room() == room_ && demand.refusals_strike == strikes_;
+        return now < until_ && demand.cost == cost_ && demand.refusals_strike == strikes_;
     }
     /// Refuses a request: it is counted until take_count().
     void repeat() { ++count_; }
@@ -39,7 +39,7 @@ class RecentRefusal {
   private:
     LocalAnswer answer_ = LocalAnswer::kAsk;
     bool strikes_ = false;
-    std::int64_t room_ = 0;
+    Cost cost_;
     std::int64_t count_ = 0;
     SteadyTime until_{};
     EarliestTime earliest_;

@@ -64,10 +64,10 @@ ExactInstant shown_reset(const QuotaState& state, const TableQuota& quota, std::
                             : renewed_at(state.windows[window].counted, rate, now);
 }
 
-/// Adds the windows of a table. A window is exhausted if it has less than the cost left beside
+/// Adds the windows of a table. A window is exhausted if it has less than `room` left beside
 /// `reserve`.
 void add_windows(WindowStates& windows, const QuotaState& state, const TableQuota& quota,
-                 Instant now, std::int64_t cost, bool refused, std::int64_t reserve) {
+                 Instant now, std::int64_t room, bool refused, std::int64_t reserve) {
     const std::size_t count = quota.rates.size();
     for (std::size_t i = 0; i < count; ++i) {
         const Rate& rate = quota.rates[i];
@@ -75,10 +75,10 @@ void add_windows(WindowStates& windows, const QuotaState& state, const TableQuot
             continue;
         }
         const auto rest = std::max<std::int64_t>(left(state, quota, i, now), 0);
-        const bool exhausted = refused && rest - reserve < cost;
-        const ExactInstant reset = shown_reset(state, quota, i, now, cost, exhausted || rest == 0);
+        const bool exhausted = refused && room > 0 && rest - reserve < room;
+        const ExactInstant reset = shown_reset(state, quota, i, now, room, exhausted || rest == 0);
         const bool returns =
-            exhausted && state.returns_until > now && may_be_returned(state, quota, i, reset, cost);
+            exhausted && state.returns_until > now && may_be_returned(state, quota, i, reset, room);
         windows.push_back({.rate = rate,
                            .remaining = rest,
                            .reset = reset,
@@ -93,51 +93,59 @@ void add_windows(WindowStates& windows, const QuotaState& state, const TableQuot
 }  // namespace
 
 WindowStates windows_of(std::span<const QuotaState> states, const Quotas& quotas,
-                        const ClockBounds& now, std::int64_t cost, bool refused) {
+                        const ClockBounds& now, const Cost& cost, bool refused) {
     bool any_exhausted = false;
     if (refused) {
-        for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-            any_exhausted = any_exhausted || is_exhausted(state, quota, cost, now.earliest);
-        });
+        for_each_table(
+            states, quotas, [&](const QuotaState& state, const TableQuota& quota, std::size_t i) {
+                const std::int64_t room = cost.of(i).room();
+                any_exhausted =
+                    any_exhausted || (room > 0 && is_exhausted(state, quota, room, now.earliest));
+            });
     }
     WindowStates windows;
     windows.reserve(window_count(quotas));
-    for_each_table(states, quotas, [&](const QuotaState& stored, const TableQuota& quota) {
-        // If no window is exhausted, Redis refused because the node's lease holds the rest of one.
-        const std::int64_t reserve = any_exhausted ? 0 : std::int64_t{stored.lease};
-        if (are_current(stored, quota, now)) {
-            add_windows(windows, stored, quota, now.earliest, cost, refused, reserve);
-        } else {
-            QuotaState rolled = stored;
-            roll_windows(rolled, quota, now.earliest);
-            add_windows(windows, rolled, quota, now.earliest, cost, refused, reserve);
-        }
-    });
+    for_each_table(
+        states, quotas, [&](const QuotaState& stored, const TableQuota& quota, std::size_t i) {
+            const std::int64_t room = cost.of(i).room();
+            // If no window is exhausted, Redis refused because the node's lease holds the rest of
+            // one.
+            const std::int64_t reserve = any_exhausted ? 0 : std::int64_t{stored.lease};
+            if (are_current(stored, quota, now)) {
+                add_windows(windows, stored, quota, now.earliest, room, refused, reserve);
+            } else {
+                QuotaState rolled = stored;
+                roll_windows(rolled, quota, now.earliest);
+                add_windows(windows, rolled, quota, now.earliest, room, refused, reserve);
+            }
+        });
     return windows;
 }
 
 WindowStates granted_windows(std::span<const QuotaState> states, const Quotas& quotas, Instant now,
-                             std::int64_t cost) {
+                             const Cost& cost) {
     WindowStates windows;
     windows.reserve(window_count(quotas));
-    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        add_windows(windows, state, quota, now, cost, false, 0);
-    });
+    for_each_table(states, quotas,
+                   [&](const QuotaState& state, const TableQuota& quota, std::size_t i) {
+                       add_windows(windows, state, quota, now, cost.of(i).room(), false, 0);
+                   });
     return windows;
 }
 
 WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quotas, Instant now,
-                        std::int64_t cost) {
+                        const Cost& cost) {
     WindowStates windows;
     windows.reserve(counts.size());
-    for (const TableQuota& quota : quotas) {
+    for (std::size_t table = 0; table < quotas.size(); ++table) {
+        const TableQuota& quota = quotas[table];
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             const Rate& rate = quota.rates[i];
             const WindowCount& count = counts[i];
             if (rate.requests == kNoLimit) {
                 continue;
             }
-            const WindowRest rest = rest_of(count, rate, quota.sliding, now, cost);
+            const WindowRest rest = rest_of(count, rate, quota.sliding, now, cost.of(table).room());
             windows.push_back({.rate = rate,
                                .remaining = rest.remaining,
                                .reset = rest.reset,
@@ -148,6 +156,18 @@ WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quota
         counts = counts.subspan(quota.rates.size());
     }
     return windows;
+}
+
+void add_later_requests(std::span<WindowState> windows, const Quotas& quotas, const Cost& cost,
+                        std::int64_t requests) {
+    auto window = windows.begin();
+    for (std::size_t table = 0; table < quotas.size(); ++table) {
+        for (const Rate& rate : quotas[table].rates) {
+            if (rate.requests != kNoLimit && window != windows.end()) {
+                (window++)->remaining += requests * cost.of(table).units;
+            }
+        }
+    }
 }
 
 }  // namespace tollgate

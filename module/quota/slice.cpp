@@ -135,7 +135,7 @@ void Slice::end(std::span<QuotaState> states, const Quotas& quotas, const Demand
     }
     if (spent_ > 0) {
         Demand each = demand;
-        each.cost = 1;
+        each.cost = Cost(1);
         note_arrivals(states, quotas, each, spent_, now);
     }
     const std::int64_t units = units_;

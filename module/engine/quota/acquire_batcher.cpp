@@ -19,8 +19,8 @@ AcquireBatcher::AcquireBatcher(EngineContext& context, UnitKeeper& keeper)
 
 AcquireBatcher::Key AcquireBatcher::key_of(const AcquireRequest& request) {
     const Demand& demand = request.demand;
-    return {request.id_hash, request.quotas.get(),   demand.cost,
-            demand.settles,  demand.refusals_strike, demand.ban.has_value()};
+    return {request.id_hash, request.quotas.get(), demand.cost, demand.refusals_strike,
+            demand.ban.has_value()};
 }
 
 AcquireBatcher::Batch& AcquireBatcher::batch_of(const AcquireRequest& request) {

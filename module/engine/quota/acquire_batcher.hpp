@@ -100,8 +100,7 @@ class AcquireBatcher : private Pinned {
     struct Key {
         IdHash id;
         const Quotas* quotas;
-        std::int64_t cost;
-        bool settles;
+        Cost cost;
         bool refusals_strike;
         bool can_be_banned;
         bool operator==(const Key&) const = default;

@@ -251,12 +251,12 @@ bool AcquireCall::count_in_place(Item& item, const Acquired& acquired, SteadyTim
         return false;
     }
     const TableQuota& quota = quotas.front();
-    const std::int64_t cost = request.demand.cost;
+    const Cost& cost = request.demand.cost;
     item.granted = windows_of(acquired.windows, quotas, acquired.now, cost);
     const PlainReply reply{.windows = acquired.windows,
                            .now = acquired.now,
                            .sent = std::chrono::floor<SteadyTime>(sent_),
-                           .units = acquired.granted * cost,
+                           .units = acquired.granted * cost.of(0).units,
                            .constant = lease_horizon(quota)};
     const QuotaCache::Key key = request.place_of(quota, context_.settings().name_hash);
     const LockedStripe stripe(context_.zone(), request.id_hash);
@@ -271,7 +271,7 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     }
     const AcquireRequest& request = item.batch->request;
     const Quotas& quotas = *request.quotas;
-    const std::int64_t cost = request.demand.cost;
+    const Cost& cost = request.demand.cost;
     const bool returns_leases = batcher_.settler_->returns_leases(quotas);  // locks the node
     const ClockBounds bounds = context_.clock_bounds(slot_, context_.clock().steady());
     const LockedStripe stripe(context_.zone(), request.id_hash);
@@ -283,9 +283,9 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
     // Requests that were granted but have ended meanwhile do not need their units.
     const std::int64_t present =
         std::min(acquired.granted, static_cast<std::int64_t>(item.asking.size()));
-    const std::int64_t unused = (acquired.granted - present) * cost;
+    const std::int64_t unused = acquired.granted - present;
     if (unused > 0) {
-        keep_unused(states, quotas, acquired, unused);
+        keep_unused(states, quotas, acquired, unused, cost);
     }
     const bool holds = std::ranges::any_of(std::span<const QuotaState>(states), is_held);
     const ClockBounds at_decision{now, acquired.now, acquired.now, acquired.now};
@@ -294,14 +294,10 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
                              : windows_of(acquired.windows, quotas, acquired.now, cost);
     }
     if (acquired.granted < item.acquire->count) {
-        item.refused =
-            refused_windows(states, quotas, acquired, at_decision, request.demand.room());
+        item.refused = refused_windows(states, quotas, acquired, at_decision, cost);
     }
-    const std::int64_t leased = acquired.lease + unused;
     states.save(now);
-    if (leased > 0) {
-        context_.statistics().note_lease(static_cast<std::uint64_t>(leased) * quotas.size());
-    }
+    note_lease(request, acquired.lease + unused * cost.steps());
     // Before it exits, the node's last worker settles everything: a lease that this reply granted,
     // and owed units that were not in this call's report.
     if (holds && returns_leases) {
@@ -309,6 +305,14 @@ void AcquireCall::apply_to_zone(Item& item, const Acquired& acquired, SteadyTime
         item.batch->request.is_plain = false;
     }
     item.is_applied = true;
+}
+
+/// Counts leased steps (see Cost) in the statistics.
+void AcquireCall::note_lease(const AcquireRequest& request, std::int64_t steps) noexcept {
+    if (steps > 0) {
+        const auto units = request.demand.cost.units_of_step_in_all(request.quotas->size());
+        context_.statistics().note_lease(static_cast<std::uint64_t>(steps * units));
+    }
 }
 
 /// Stores the result of one batch of a call that has timed out.
@@ -322,10 +326,7 @@ void AcquireCall::apply_late(Item& item, const Acquired& acquired, SteadyTime no
         states.save(now);
     }
     item.is_applied = true;
-    const std::int64_t units = acquired.lease + acquired.granted * request.demand.cost;
-    if (units > 0) {
-        context_.statistics().note_lease(static_cast<std::uint64_t>(units) * quotas.size());
-    }
+    note_lease(request, acquired.lease + acquired.granted * request.demand.cost.steps());
     batcher_.settler_->settle_if_left(request);
 }
 
@@ -339,7 +340,7 @@ void AcquireCall::finish(Item& item) noexcept {
 /// Grants the requests that came first. Each response shows the windows as they were after its own
 /// request.
 void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInstant now) noexcept {
-    const std::int64_t cost = item.batch->request.demand.cost;
+    const AcquireRequest& request = item.batch->request;
     const std::int64_t present =
         std::min(acquired.granted, static_cast<std::int64_t>(item.asking.size()));
     std::int64_t index = 0;
@@ -359,15 +360,14 @@ void AcquireCall::decide_waiters(Item& item, const Acquired& acquired, ExactInst
                                       } else {
                                           decision.windows = granted ? item.granted : item.refused;
                                       }
-                                      if (granted && waiter.settles()) {
+                                      if (granted && request.demand.cost.settles()) {
                                           decision.counting = acquired.windows;
                                       }
                                   }) &&
                           item.is_applied;
         if (granted) {
-            for (WindowState& window : decision.windows) {
-                window.remaining += (present - 1 - index) * cost;
-            }
+            add_later_requests(decision.windows, *request.quotas, request.demand.cost,
+                               present - 1 - index);
         }
         ++index;
         done ? waiter.on_decision(std::move(decision))

@@ -67,6 +67,7 @@ class AcquireCall : public NodeCall::Reply {
     bool add(Batch& batch);
     bool add_plain(Batch& batch);
     void apply(const redis::AcquireResults& results);
+    void note_lease(const AcquireRequest& request, std::int64_t steps) noexcept;
     void apply_late(Item& item, const Acquired& acquired, SteadyTime now);
     void finish(Item& item) noexcept;
     void observe(const redis::AcquireResults& results);

@@ -73,8 +73,6 @@ class AcquireWaiter : public WaitLink<AcquireWaiter> {
   public:
     virtual ~AcquireWaiter() = default;
 
-    /// Whether the request's cost is settled when it ends: it needs Decision::counting.
-    virtual bool settles() const noexcept = 0;
     /// Redis decided the request; the answer is not kAsk.
     virtual void on_decision(Decision decision) noexcept = 0;
     /// A call for other requests of this id has ended. Its lease may serve this request: decide it

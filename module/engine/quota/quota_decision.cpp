@@ -27,7 +27,6 @@ void QuotaDecision::ask(AcquireWaiter& waiter) {
 
 void QuotaDecision::set_demand(const Asked& asked) {
     request_.demand.cost = asked.cost;
-    request_.demand.settles = asked.settles;
     // A key without limits is never refused, also if its units are counted.
     request_.demand.ban = have_limit(*request_.quotas) ? asked.ban : std::nullopt;
     request_.demand.refusals_strike = asked.refusals_strike;
@@ -40,9 +39,7 @@ bool QuotaDecision::is_only_counted() const {
 Decision QuotaDecision::decide(ExactSteadyTime time) {
     WorkerQuota* const kept = key_.kept;
     if (kept != nullptr) {
-        const Demand& demand = request_.demand;
-        if (demand.cost > 0 ? kept->slice.spend(demand.cost, time)
-                            : demand.room() > 0 && kept->slice.has_unit(time)) {
+        if (spends_slice(*kept, time)) {
             return take_from_slice(*kept, time);
         }
         if (kept->refusal.applies_to(request_.demand, time)) {
@@ -61,6 +58,16 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
         renew_lease();
     }
     return decision;
+}
+
+/// Whether the worker's slice grants the request. All tables give the same number of units to it.
+bool QuotaDecision::spends_slice(WorkerQuota& kept, ExactSteadyTime now) const {
+    const Cost& cost = request_.demand.cost;
+    if (!cost.is_uniform()) {
+        return false;
+    }
+    return cost.steps() > 0 ? kept.slice.spend(cost.steps(), now)
+                            : !cost.needs_nothing() && kept.slice.has_unit(now);
 }
 
 /// The time of the last change of the key, of its id, or of its group, whichever is latest.
@@ -117,7 +124,8 @@ bool QuotaDecision::needs_only_redis() {
     TablePosition place = request_.place;
     {
         const LockedStripe stripe(parts_.context.zone(), request_.id_hash);
-        request_.is_plain = stripe.quotas().is_plain(key, quota, request_.demand.cost, place);
+        request_.is_plain =
+            stripe.quotas().is_plain(key, quota, request_.demand.cost.of(0).units, place);
     }
     note_place(place);
     return request_.is_plain;
@@ -158,13 +166,13 @@ ClockBounds QuotaDecision::clock_bounds(ExactSteadyTime time) const {
 Decision QuotaDecision::take_from_slice(const WorkerQuota& kept, ExactSteadyTime now) const {
     RedisStatistics& statistics = parts_.context.statistics();
     statistics["quota_decisions.lease"].add();
-    statistics["lease_units.spent"].add(static_cast<std::uint64_t>(request_.demand.cost) *
+    statistics["lease_units.spent"].add(static_cast<std::uint64_t>(request_.demand.cost.steps()) *
                                         request_.quotas->size());
     Decision decision{.answer = LocalAnswer::kGranted,
                       .windows = kept.slice.windows(),
                       .now = kept.slice.redis_time(now),
                       .banned_until = {}};
-    if (request_.demand.settles) {
+    if (request_.demand.cost.settles()) {
         decision.counting = kept.slice.counting();
     }
     return decision;
@@ -208,9 +216,9 @@ Decision QuotaDecision::decide(LoadedStates& states, WorkerQuota* kept, bool is_
     if (kept != nullptr) {
         ClockBounds shown = now;
         shown.exact = decision.now;
-        if (answer == LocalAnswer::kGranted) {
+        if (answer == LocalAnswer::kGranted && request_.demand.cost.is_uniform()) {
             parts_.slices.take(*kept, states, decision.windows, shown);
-        } else {
+        } else if (answer != LocalAnswer::kGranted) {
             kept->refusal.set(answer, request_.demand, states, decision.windows, shown);
         }
     }
@@ -264,21 +272,22 @@ Decision QuotaDecision::describe(LocalAnswer answer, const LoadedStates& states,
     const std::span<const QuotaState> shown = states;
     const ClockBounds now = no_earlier_than_replies(time, shown);
     const Quotas& quotas = *request_.quotas;
-    const std::int64_t room = request_.demand.room();
+    const Cost& cost = request_.demand.cost;
     const bool is_granted = answer == LocalAnswer::kGranted;
     Decision decision{.answer = answer,
-                      .windows = is_granted ? granted_windows(shown, quotas, now.earliest, room)
-                                            : windows_of(shown, quotas, now, room, true),
+                      .windows = is_granted ? granted_windows(shown, quotas, now.earliest, cost)
+                                            : windows_of(shown, quotas, now, cost, true),
                       .now = now.exact,
                       .banned_until = shown.front().ban.until};
-    if (request_.demand.settles && is_granted) {
+    if (cost.settles() && is_granted) {
         decision.counting = counting_windows(shown, quotas, time);
     }
     return decision;
 }
 
 void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
-                           std::span<const WindowCount> counting, std::int64_t units) const {
+                           std::span<const WindowCount> counting, const Cost& reserved,
+                           const Cost& used) const {
     AcquireRequest request = request_;
     request.quotas = std::move(quotas);
     const ClockBounds now = clock_bounds(parts_.context.clock().steady());
@@ -288,7 +297,7 @@ void QuotaDecision::settle(std::shared_ptr<const Quotas> quotas,
         LoadedStates states(stripe, parts_.context, parts_.unstored, request);
         const SteadyTime recalled = parts_.context.zone().last_recall(
             redis, request.id_hash, request.id_of_group(), *request.quotas);
-        settle_cost(states, *request.quotas, counting, units,
+        settle_cost(states, *request.quotas, counting, reserved, used,
                     is_recalled(*request.quotas, recalled, now), now);
         states.save(now.steady);
     }

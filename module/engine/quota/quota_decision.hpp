@@ -28,9 +28,8 @@ class QuotaDecision {
     };
     /// What the request asks of its quotas: see Demand.
     struct Asked {
-        std::int64_t cost = 0;  ///< in units
+        Cost cost;
         bool refusals_strike = false;
-        bool settles = false;
         const std::optional<BanPolicy>& ban;  ///< of keys with limits
     };
 
@@ -71,11 +70,12 @@ class QuotaDecision {
 
     /// See settle_cost. The quotas are those that were chosen. Throws std::bad_alloc.
     void settle(std::shared_ptr<const Quotas> quotas, std::span<const WindowCount> counting,
-                std::int64_t units) const;
+                const Cost& reserved, const Cost& used) const;
 
   private:
     SteadyTime last_change() const;
     ClockBounds clock_bounds(ExactSteadyTime time) const;
+    bool spends_slice(WorkerQuota& kept, ExactSteadyTime now) const;
     Decision take_from_slice(const WorkerQuota& kept, ExactSteadyTime now) const;
     Decision repeat(RecentRefusal& refusal, ExactSteadyTime now) const;
     void note_place(TablePosition place);

@@ -28,9 +28,10 @@ ngx_http_complex_value_t compile(ngx_conf_t* cf, std::string_view text) {
     return compiled;
 }
 
-std::optional<std::string_view> evaluate(ngx_http_request_t* r, ngx_http_complex_value_t* value) {
+std::optional<std::string_view> evaluate(ngx_http_request_t* r,
+                                         const ngx_http_complex_value_t* value) {
     ngx_str_t text{};
-    if (ngx_http_complex_value(r, value, &text) != NGX_OK) {
+    if (ngx_http_complex_value(r, const_cast<ngx_http_complex_value_t*>(value), &text) != NGX_OK) {
         return std::nullopt;
     }
     return view(text);

@@ -22,6 +22,7 @@ bool has_variable(std::string_view text, std::string_view name);
 
 /// The value for a request, in the memory of the request or of the configuration. Nothing if memory
 /// is short or a variable fails.
-std::optional<std::string_view> evaluate(ngx_http_request_t* r, ngx_http_complex_value_t* value);
+std::optional<std::string_view> evaluate(ngx_http_request_t* r,
+                                         const ngx_http_complex_value_t* value);
 
 }  // namespace tollgate::http

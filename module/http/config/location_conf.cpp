@@ -4,33 +4,14 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <optional>
 
 #include "module/http/config/complex_value.hpp"
-#include "module/key/key_record.hpp"
 #include "module/key/scopes.hpp"
-#include "module/plan/rate.hpp"
 #include "module/redis/protocol/acquire_codec.hpp"
-#include "module/text/whole_number.hpp"
 
 namespace tollgate::http {
 
 namespace {
-
-/// A cost: a whole number from 0 to kMostRequests.
-std::optional<std::int64_t> parse_cost(std::string_view text) {
-    return parse_whole_number(text, 0, kMostRequests);
-}
-
-/// What a variable says, which a client may choose: a cost, or kMoreThanAnyLimit for a larger
-/// number. With any other cost, a larger number would be cheaper. Nothing if it is no number.
-std::optional<std::int64_t> parse_cost_of_variable(std::string_view text) {
-    constexpr std::string_view kDigits = "0123456789";
-    const auto number = parse_cost(text);
-    const bool is_number =
-        !text.empty() && text.find_first_not_of(kDigits) == std::string_view::npos;
-    return number || !is_number ? number : kMoreThanAnyLimit;
-}
 
 const std::string kNoScopes;
 
@@ -85,13 +66,6 @@ bool check_content_handler(ngx_conf_t* cf, const LocationConf& conf) {
     return mistake.empty();
 }
 
-/// A variable can contain decoded client input. No line break of it may get into the log.
-void log_invalid_cost(ngx_http_request_t* r, std::string_view text, const char* consequence) {
-    ngx_str_t printed = borrow(is_valid_key_name(text) ? text : "?");
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "invalid tollgate_cost \"%V\", %s", &printed,
-                  consequence);
-}
-
 }  // namespace
 
 const std::string& LocationConf::scopes_of(const ngx_http_request_t* r) const {
@@ -104,27 +78,6 @@ const std::string& LocationConf::scopes_of(const ngx_http_request_t* r) const {
 std::string_view LocationConf::realm_of(ngx_http_request_t* r) const {
     constexpr std::string_view kDefault = "api";
     return realm == nullptr ? kDefault : evaluate(r, realm).value_or(kDefault);
-}
-
-std::int64_t LocationConf::cost_of(ngx_http_request_t* r) const {
-    if (cost == nullptr) {
-        return 1;
-    }
-    const auto text = evaluate(r, &cost->before).value_or("");
-    const auto number = parse_cost_of_variable(text);
-    if (!number) {
-        log_invalid_cost(r, text, "1 is taken");
-    }
-    return number.value_or(1);
-}
-
-std::optional<std::int64_t> LocationConf::used_by(ngx_http_request_t* r) const {
-    const auto text = evaluate(r, cost->settle).value_or("");
-    const auto number = parse_cost_of_variable(text);
-    if (!number && !text.empty()) {
-        log_invalid_cost(r, text, "the reservation stands");
-    }
-    return number ? std::optional(std::min(*number, kMostRequests)) : std::nullopt;
 }
 
 void* create_location_conf(ngx_conf_t* cf) noexcept {
@@ -141,6 +94,7 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
         auto& conf = *static_cast<LocationConf*>(child);
         auto& core = core_location(cf);
         const bool is_own = !is_unset(conf.content);
+        const bool has_own_costs = !is_unset(conf.costs);
         if (conf.json_errors == NGX_CONF_UNSET && is_own && conf.content->admin != nullptr) {
             conf.json_errors = 1;
         }
@@ -163,7 +117,9 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
             main.guarded.push_back(
                 {context->srv_conf, context->loc_conf, &conf, conf.tables == outer.tables});
         }
-        return check_content_handler(cf, conf) ? conf_ok() : conf_error();
+        const bool is_valid =
+            assign_costs(cf, conf, has_own_costs) && check_content_handler(cf, conf);
+        return is_valid ? conf_ok() : conf_error();
     });
 }
 
@@ -221,32 +177,6 @@ char* read_scope(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcep
             scopes.append(name).append(" ");
         }
         return make_pooled<std::string>(cf->pool, parse_scopes(scopes));
-    });
-}
-
-char* read_cost(ngx_conf_t* cf, ngx_command_t* /*command*/, void* conf) noexcept {
-    auto& cost = static_cast<LocationConf*>(conf)->cost;
-    return read_once(cf, cost, [&](Words words) -> CostConf* {
-        constexpr std::string_view kSettle = "settle=";
-        auto* read = make_pooled<CostConf>(cf->pool);
-        read->before = compile(cf, words[1]);
-        if (!has_variables(read->before) && !parse_cost(words[1])) {
-            throw ParseError("\"tollgate_cost\" directive has an invalid number");
-        }
-        if (!has_variables(read->before)) {
-            read->constant = parse_cost(words[1]).value_or(0);
-        }
-        if (words.size() > 2) {
-            if (!words[2].starts_with(kSettle)) {
-                throw ParseError("invalid parameter " + in_quotes(words[2]));
-            }
-            read->settle = make_pooled<ngx_http_complex_value_t>(
-                cf->pool, compile(cf, words[2].substr(kSettle.size())));
-            if (!has_variables(*read->settle)) {
-                throw ParseError("\"settle=\" needs a variable");
-            }
-        }
-        return read;
     });
 }
 

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,13 +54,6 @@ struct RoleScopes {
     std::string write;
 };
 
-/// `tollgate_cost`.
-struct CostConf {
-    ngx_http_complex_value_t before;   ///< what a request takes
-    ngx_http_complex_value_t* settle;  ///< what it has used when it ends; nullptr: the same
-    std::int64_t constant = 0;  ///< what each request takes; 0: nothing, or a variable says it
-};
-
 /// The configuration of a location: plain memory from nginx's pool. Each field is one word, so that
 /// all are merged alike.
 struct LocationConf {
@@ -70,7 +61,7 @@ struct LocationConf {
     const KeySourcesConf* key_from;
     ngx_http_complex_value_t* realm;
     ngx_uint_t headers;
-    CostConf* cost;                 ///< nullptr: 1
+    CostsConf* costs;               ///< nullptr: 1 of each table
     JsonValuesConf* request_json;   ///< nullptr: off
     JsonValuesConf* response_json;  ///< nullptr: off
     const SubjectConf* subject;     ///< nullptr: off
@@ -82,6 +73,7 @@ struct LocationConf {
     ngx_uint_t log_level;
     const ContentHandler* content;  ///< nullptr: no content handler of Tollgate
     const RoleScopes* roles;        ///< nullptr: all requests require the same scopes
+    const TableCosts* table_costs;  ///< of each table, or one for all of them
 
     static const LocationConf& of(ngx_http_request_t* r) {
         return *static_cast<LocationConf*>(
@@ -96,13 +88,6 @@ struct LocationConf {
     const std::string& scopes_of(const ngx_http_request_t* r) const;
     /// `tollgate_realm` for this request.
     std::string_view realm_of(ngx_http_request_t* r) const;
-    /// `tollgate_cost` for this request. If it is invalid, logs an error and returns 1.
-    std::int64_t cost_of(ngx_http_request_t* r) const;
-    /// Whether the cost of a request is settled when it ends.
-    bool settles() const { return cost != nullptr && cost->settle != nullptr; }
-    /// What a request has used that ends now, if the cost is settled; empty if that is not known.
-    /// If it is invalid, logs an error.
-    std::optional<std::int64_t> used_by(ngx_http_request_t* r) const;
 };
 
 /// nginx's create_loc_conf and merge_loc_conf.
@@ -117,7 +102,5 @@ const char* set_content_handler(ngx_conf_t* cf, void* conf, const ContentHandler
 char* read_tollgate(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 /// Reads `tollgate_scope NAME… | off`.
 char* read_scope(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
-/// Reads `tollgate_cost NUMBER | $variable [settle=$variable]`.
-char* read_cost(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
 }  // namespace tollgate::http

@@ -26,6 +26,12 @@ const KeySourcesConf* MainConf::default_key_sources() {
     return key_sources.front().get();
 }
 
+const TableConf* MainConf::find_table(std::string_view name) const {
+    const auto found =
+        std::ranges::find_if(tables, [&](const auto& conf) { return conf->table.name == name; });
+    return found == tables.end() ? nullptr : found->get();
+}
+
 bool MainConf::resolve(ngx_conf_t* cf) {
     for (const auto& table : tables) {
         if (table->redis_name.empty() && redis.size() != 1) {
@@ -47,25 +53,24 @@ bool MainConf::resolve(ngx_conf_t* cf) {
     }
     for (const auto& set : sets) {
         for (const auto& name : set->names) {
-            const auto found = std::ranges::find_if(
-                tables, [&](const auto& conf) { return conf->table.name == name; });
-            if (found == tables.end()) {
+            const TableConf* found = find_table(name);
+            if (found == nullptr) {
                 log_conf_error(cf, set->position,
                                "unknown tollgate_plans \"" + name + "\"" +
                                    (name == "on" ? ": use the name of a block" : ""));
                 return false;
             }
-            if (set->redis != nullptr && set->redis != (*found)->redis) {
+            if (set->redis != nullptr && set->redis != found->redis) {
                 log_conf_error(cf, set->position,
                                "plan tables \"" + set->names.front() + "\" and \"" + name +
                                    "\" have different Redis: one request can't be decided in both");
                 return false;
             }
-            set->redis = (*found)->redis;
-            set->tables.push_back(&(*found)->table);
-            set->variables.push_back((*found)->variable);
+            set->redis = found->redis;
+            set->tables.push_back(&found->table);
+            set->variables.push_back(found->variable);
             if (!set->ban) {
-                set->ban = (*found)->table.ban;
+                set->ban = found->table.ban;
             }
         }
     }

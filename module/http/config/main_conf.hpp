@@ -11,6 +11,7 @@
 
 #include "module/engine/settings.hpp"
 #include "module/http/config/directive.hpp"
+#include "module/http/config/request_cost.hpp"
 #include "module/http/nginx.hpp"
 #include "module/key/key_source.hpp"
 #include "module/plan/plan.hpp"
@@ -94,6 +95,7 @@ struct MainConf {
     std::vector<std::unique_ptr<RedisConf>> redis;
     std::vector<std::unique_ptr<TableConf>> tables;
     std::vector<std::unique_ptr<TableSetConf>> sets;
+    std::vector<std::unique_ptr<CostsConf>> costs;
     std::size_t zone_size = 0;  ///< of `tollgate_zone`, in bytes; 0: not known yet
     bool has_subjects = false;  ///< whether there is a `tollgate_subject`
     std::vector<GuardedPlace> guarded;
@@ -119,6 +121,9 @@ struct MainConf {
 
     /// The sources where no `tollgate_key_from` is set: `bearer`. Made by the first call.
     const KeySourcesConf* default_key_sources();
+
+    /// The plan table of this name; nullptr if there is none.
+    const TableConf* find_table(std::string_view name) const;
 
     /// Resolves the names of plan tables and Redis blocks, which may be defined in any order.
     /// Returns false after logging what is missing.

@@ -12,7 +12,7 @@ namespace tollgate::http {
 namespace {
 
 std::string_view text_of(ngx_http_request_t* r, const ngx_http_complex_value_t& value) {
-    const auto text = evaluate(r, const_cast<ngx_http_complex_value_t*>(&value));
+    const auto text = evaluate(r, &value);
     if (!text) {
         throw std::bad_alloc();
     }

@@ -145,13 +145,15 @@ void warn_of_unread_bodies(ngx_conf_t* cf) {
                 log_conf_warning(cf, conf.tables->position, line);
             }
         };
-        if (conf.cost != nullptr) {
-            const auto before = view(conf.cost->before.value);
-            warn("tollgate_cost " + std::string(before), before, Known::kBefore);
-        }
-        if (conf.settles()) {
-            const auto used = view(conf.cost->settle->value);
-            warn("settle=" + std::string(used), used, Known::kAtEnd);
+        for (const CostConf* cost : *conf.table_costs) {
+            if (cost != nullptr) {
+                const auto before = view(cost->before.value);
+                warn("tollgate_cost " + std::string(before), before, Known::kBefore);
+            }
+            if (cost != nullptr && cost->settle != nullptr) {
+                const auto used = view(cost->settle->value);
+                warn("settle=" + std::string(used), used, Known::kAtEnd);
+            }
         }
         for (const PlanTable* table : conf.tables->tables) {
             const std::string by = table->variable.empty() ? "" : "$" + table->variable;

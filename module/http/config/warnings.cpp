@@ -167,13 +167,18 @@ void warn_of_early_return(ngx_conf_t* cf) {
 
 namespace {
 
-/// The plans of these tables that never grant a request of this cost, for a message.
-std::string plans_that_refuse(std::span<const PlanTable* const> tables, std::int64_t cost) {
+/// The plans of these tables that never grant a request because this directive has a number, for a
+/// message.
+std::string plans_that_refuse(std::span<const PlanTable* const> tables, const CostsConf& costs,
+                              const CostConf& cost) {
     std::string plans;
     for (const PlanTable* table : tables) {
+        if (costs.of(table->name) != &cost) {
+            continue;
+        }
         for (const Plan& plan : table->plans) {
-            if (std::ranges::any_of(plan.rates,
-                                    [&](const Rate& rate) { return rate.limit() < cost; })) {
+            if (std::ranges::any_of(
+                    plan.rates, [&](const Rate& rate) { return rate.limit() < cost.constant; })) {
                 plans.append(plans.empty() ? "\"" : ", \"")
                     .append(plan.name)
                     .append("\" in \"")
@@ -188,22 +193,26 @@ std::string plans_that_refuse(std::span<const PlanTable* const> tables, std::int
 }  // namespace
 
 void warn_of_costs(ngx_conf_t* cf) {
-    std::set<const u_char*> warned;
+    std::set<std::pair<const u_char*, std::string>> warned;
     for (const auto& place : MainConf::of(cf).guarded) {
-        const CostConf* cost = place.conf->cost;
+        const CostsConf* costs = place.conf->costs;
         const auto& core = place.core();
-        if (cost == nullptr || (core.name.len == 0 && core.locations != nullptr)) {
+        if (costs == nullptr || (core.name.len == 0 && core.locations != nullptr)) {
             continue;
         }
-        const std::string plans = plans_that_refuse(place.conf->tables->tables, cost->constant);
-        if (plans.empty() || (core.name.data != nullptr && !warned.insert(core.name.data).second)) {
-            continue;
+        for (const CostConf& cost : costs->all) {
+            const std::string plans = plans_that_refuse(place.conf->tables->tables, *costs, cost);
+            if (plans.empty() ||
+                (core.name.data != nullptr && !warned.emplace(core.name.data, cost.table).second)) {
+                continue;
+            }
+            log_conf_warning(
+                cf, place.conf->tables->position,
+                place.name() + " has \"tollgate_cost " + std::to_string(cost.constant) +
+                    "\", which is above a limit of these plans: none of their requests is "
+                    "granted: " +
+                    plans);
         }
-        log_conf_warning(cf, place.conf->tables->position,
-                         place.name() + " has \"tollgate_cost " + std::to_string(cost->constant) +
-                             "\", which is above a limit of these plans: none of their requests is "
-                             "granted: " +
-                             plans);
     }
 }
 

@@ -38,7 +38,7 @@ class KeyRights final : public management::CallerRights, private engine::Admissi
 
   private:
     std::string_view value(std::size_t /*table*/) override { return {}; }
-    std::int64_t cost() override { return 0; }
+    Cost cost() override { return 0; }
     AddressBytes address() const override { return key_.address; }
     Log& log() noexcept override { return key_.transport.context().log(); }
     void on_outcome() noexcept override;

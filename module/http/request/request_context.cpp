@@ -18,7 +18,6 @@ engine::Admission::Options options_for(const ngx_http_request_t* r, const Locati
                                        std::string_view scopes) {
     return {.refusals_strike = conf.dry_run == 0,
             .scopes = scopes,
-            .settles = conf.settles() && !is_on_error_page(r),
             .needs_body = conf.request_json != nullptr && !is_on_error_page(r),
             .missing_key =
                 conf.key_from->challenge_field().empty() ? kMissingApiKey : kMissingApiKeyField};
@@ -126,8 +125,8 @@ std::string_view RequestContext::value(std::size_t table) {
                : std::string_view(reinterpret_cast<const char*>(found->data), found->len);
 }
 
-std::int64_t RequestContext::cost() {
-    return is_on_error_page(r_) ? 0 : conf_.cost_of(r_);
+Cost RequestContext::cost() {
+    return is_on_error_page(r_) ? Cost(0) : cost_of(r_, *conf_.table_costs);
 }
 
 void RequestContext::settle() noexcept {
@@ -135,7 +134,7 @@ void RequestContext::settle() noexcept {
         before_->settle();
     }
     if (admission_.settles()) {
-        admission_.settle(conf_.used_by(r_));
+        attempt(log_, [&] { admission_.settle(used_by(r_, *conf_.table_costs, *outcome().cost)); });
     }
 }
 

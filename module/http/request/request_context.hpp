@@ -88,7 +88,7 @@ class RequestContext : public nginx::Recycled, private engine::Admission::Client
 
   private:
     std::string_view value(std::size_t table) override;
-    std::int64_t cost() override;
+    Cost cost() override;
     AddressBytes address() const override { return address_of(r_); }
     Log& log() noexcept override { return log_; }
     void on_authenticated() noexcept override;

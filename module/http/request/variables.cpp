@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,7 @@ Value of_binding(const Outcome& outcome, Read read) {
 
 constexpr std::string_view kVariablePrefix = "tollgate_";
 constexpr std::string_view kMetaPrefix = "tollgate_meta_";
+constexpr std::string_view kCostPrefix = "tollgate_cost_";
 
 /// A variable's name, and its value for a request; empty if it has none.
 struct Variable {
@@ -61,7 +63,7 @@ constexpr std::array<Variable, 14> kVariables{{
      [](const RequestContext& c) { return unless_empty(c.outcome().limiter().text()); }},
     {"tollgate_cost",
      [](const RequestContext& c) {
-         return c.outcome().cost ? Value(std::to_string(*c.outcome().cost)) : Value();
+         return c.outcome().cost ? Value(std::to_string(c.outcome().cost->of(0).units)) : Value();
      }},
     {"tollgate_limit",
      [](const RequestContext& c) {
@@ -87,7 +89,31 @@ Value meta_member(const Outcome& outcome, std::string_view variable) {
     return member == meta.end() ? Value() : Value(meta_text(member->second));
 }
 
+/// Whether the name of a variable ends with the name of this table: in lower case, with `_` for
+/// `-`, as nginx names the variables of header fields.
+bool names_table(std::string_view variable, std::string_view table) {
+    return std::ranges::equal(variable.substr(kCostPrefix.size()), table, {}, {}, [](char c) {
+        return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    });
+}
+
+/// The cost in the table that the name of a variable ends with; nothing if the location does not
+/// use it.
+Value cost_in_table(const RequestContext& context, std::string_view variable) {
+    const auto tables = context.admission().tables().tables();
+    const auto table = std::ranges::find_if(
+        tables, [&](const PlanTable* of) { return names_table(variable, of->name); });
+    if (!context.outcome().cost || table == tables.end()) {
+        return std::nullopt;
+    }
+    const auto index = static_cast<std::size_t>(table - tables.begin());
+    return std::to_string(context.outcome().cost->of(index).units);
+}
+
 Value value_of(std::string_view name, const RequestContext* context) {
+    if (name.starts_with(kCostPrefix)) {
+        return context == nullptr ? Value() : cost_in_table(*context, name);
+    }
     if (name.starts_with(kMetaPrefix)) {
         return context == nullptr ? Value() : meta_member(context->outcome(), name);
     }
@@ -105,6 +131,14 @@ ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* value,
         set_variable(r, value, value_of(name_of_variable(name), RequestContext::find(r)));
         return NGX_OK;
     });
+}
+
+/// Whether a variable is the cost in a plan table of the configuration.
+bool is_cost_of_table(ngx_conf_t* cf, std::string_view name) {
+    return name.starts_with(kCostPrefix) &&
+           std::ranges::any_of(MainConf::of(cf).tables, [&](const auto& conf) {
+               return names_table(name, conf->table.name);
+           });
 }
 
 /// Whether this module or another directive (`set`, `map`, …) defines the variable.
@@ -146,8 +180,8 @@ bool check_variables(ngx_conf_t* cf) {
                          core->variables.nelts);
     for (const ngx_http_variable_t& variable : used) {
         const auto name = view(variable.name);
-        if (name.starts_with(kVariablePrefix) && !name.starts_with(kMetaPrefix) &&
-            !is_defined(keys, name)) {
+        const bool is_known = name.starts_with(kMetaPrefix) || is_cost_of_table(cf, name);
+        if (name.starts_with(kVariablePrefix) && !is_known && !is_defined(keys, name)) {
             ngx_str_t unknown = variable.name;
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "unknown \"%V\" variable", &unknown);
             return false;

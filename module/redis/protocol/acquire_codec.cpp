@@ -27,7 +27,7 @@ bool share_terms(const Acquire& a, const Acquire& b) {
         first.ban && second.ban
             ? first.refusals_strike == second.refusals_strike && is_alike(*first.ban, *second.ban)
             : first.ban.has_value() == second.ban.has_value();
-    return first.cost == second.cost && first.settles == second.settles && ban_alike &&
+    return first.cost == second.cost && ban_alike &&
            (a.quotas == b.quotas || std::ranges::equal(*a.quotas, *b.quotas, is_counted_alike));
 }
 
@@ -39,6 +39,16 @@ std::string striking_tables(const Demand& demand, const Quotas& quotas) {
         tables += demand.strikes_in(quota) ? '1' : '0';
     }
     return tables;
+}
+
+void add_cost(Words& terms, const Cost& cost, std::size_t quotas) {
+    std::string text;
+    for (std::size_t i = 0; i < (cost.is_uniform() ? 1 : quotas); ++i) {
+        const QuotaCost& of_quota = cost.of(i);
+        text.append(i == 0 ? "" : ",").append(std::to_string(of_quota.units));
+        text.append(of_quota.settles ? "s" : "");
+    }
+    terms.add(text);
 }
 
 void add_ban(Words& terms, const Demand& demand, const Quotas& quotas) {
@@ -97,11 +107,7 @@ void add_table(Words& terms, const TableQuota& quota) {
 }
 
 void add_terms(Words& terms, const Acquire& acquire) {
-    if (acquire.demand.settles) {
-        terms.add(std::to_string(acquire.demand.cost) + "s");
-    } else {
-        terms.add(acquire.demand.cost);
-    }
+    add_cost(terms, acquire.demand.cost, acquire.quotas->size());
     add_ban(terms, acquire.demand, *acquire.quotas);
     terms.add(acquire.quotas->size());
     for (const auto& quota : *acquire.quotas) {

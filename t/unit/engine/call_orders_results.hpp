@@ -35,7 +35,7 @@ inline std::int64_t units_lost_with(const redis::Call& call) {
     std::int64_t units = 0;
     if (call.script == &redis::acquire_script()) {
         for (const auto& one : SimulatedRedis::asked_in(call)) {
-            units += one.acquire.count * one.acquire.demand.cost;
+            units += one.acquire.count * one.acquire.demand.cost.steps();
             for (const auto& adjustment : one.acquire.adjustments) {
                 units -= std::min<std::int64_t>(adjustment.units, 0);
             }

@@ -59,15 +59,13 @@ class EngineTest : public testing::Test {
     struct Request final : Admission::Client {
         Request(Worker& at, const RequestOptions& options)
             : worker(at),
-              own_cost(options.cost),
+              own_cost(options.cost, options.settles),
               values(options.values),
               admission(at.engine, at.tables, *this,
-                        {.checks_key_only = options.checks_key_only,
-                         .scopes = options.scopes,
-                         .settles = options.settles}) {}
+                        {.checks_key_only = options.checks_key_only, .scopes = options.scopes}) {}
 
         std::string_view value(std::size_t table) override { return values.at(table); }
-        std::int64_t cost() override {
+        Cost cost() override {
             if (cost_throws) {
                 throw std::bad_alloc();
             }
@@ -80,7 +78,7 @@ class EngineTest : public testing::Test {
         int status() const { return outcome().is_decided() ? outcome().status : -1; }
 
         Worker& worker;
-        std::int64_t own_cost;
+        Cost own_cost;
         std::vector<std::string> values;  ///< of each table
         bool cost_throws = false;
         std::vector<unsigned char> client{};  ///< its address; by default on a unix socket

@@ -77,7 +77,7 @@ class FleetWorker {
             : worker(at), key(of_key), admission(*at.engine_, *at.tables_, *this, {}) {}
 
         std::string_view value(std::size_t /*table*/) override { return {}; }
-        std::int64_t cost() override { return 1; }
+        Cost cost() override { return 1; }
         AddressBytes address() const override { return {}; }
         Log& log() noexcept override { return worker.log; }
         void on_outcome() noexcept override {

@@ -196,15 +196,12 @@ class OrderedNode {
 
     struct Request final : Admission::Client {
         Request(OrderedNode& at, std::size_t of_number)
-            : node(at),
-              number(of_number),
-              admission(worker().engine, worker().tables, *this,
-                        {.settles = wanted().used.has_value()}) {}
+            : node(at), number(of_number), admission(worker().engine, worker().tables, *this, {}) {}
 
         const OrderedRequest& wanted() const { return node.setup_.requests[number]; }
         Worker& worker() const { return *node.workers_[wanted().worker]; }
         std::string_view value(std::size_t /*table*/) override { return {}; }
-        std::int64_t cost() override { return wanted().cost; }
+        Cost cost() override { return {wanted().cost, wanted().used.has_value()}; }
         AddressBytes address() const override { return {}; }
         Log& log() noexcept override { return worker().log; }
         void on_outcome() noexcept override {
@@ -251,7 +248,8 @@ class OrderedNode {
 
     void end(std::size_t number) {
         if (states_[number] == NodeView::Request::kRuns) {
-            requests_[number]->admission.settle(setup_.requests[number].used);
+            requests_[number]->admission.settle(
+                setup_.requests[number].used.value_or(setup_.requests[number].cost));
         }
         states_[number] = NodeView::Request::kEnded;
         requests_[number].reset();

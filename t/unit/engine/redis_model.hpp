@@ -24,7 +24,8 @@ class RedisModel {
         Acquired acquired{.now = now};
         Ban* const ban = acquire.demand.ban ? &current_ban(acquire, now) : nullptr;
         const bool was_banned = ban != nullptr && ban->until > now;
-        std::int64_t room = std::numeric_limits<std::int64_t>::max();
+        const Cost& cost = acquire.demand.cost;
+        std::int64_t room = std::numeric_limits<std::int64_t>::max();  ///< in steps: see Cost
         taken_back.clear();
         auto adjustment = acquire.adjustments.begin();
         for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
@@ -59,27 +60,30 @@ class RedisModel {
                         back = {};
                     }
                 }
-                room =
-                    std::min(room, rate.requests - spent(window, rate.period, quota.sliding, now));
+                room = std::min(
+                    room, steps_in(rate.requests - spent(window, rate.period, quota.sliding, now),
+                                   cost, table));
             }
             if (lost != nullptr) {
                 lost->call = 0;
             }
         }
         room = std::max<std::int64_t>(room, 0);
-        const auto fitting = acquire.demand.cost == 0
-                                 ? (room < acquire.demand.room() ? 0 : acquire.count)
-                                 : std::min(acquire.count, room / acquire.demand.cost);
+        const std::int64_t needed = cost.is_uniform() ? cost.of(0).room() : 1;
+        const auto fitting = cost.steps() == 0 ? (room < needed ? 0 : acquire.count)
+                                               : std::min(acquire.count, room / cost.steps());
         acquired.granted = was_banned ? 0 : fitting;
         acquired.limited = acquire.count - acquired.granted;
-        room -= acquired.granted * acquire.demand.cost;
+        room -= acquired.granted * cost.steps();
         if (acquired.limited == 0 && !was_banned) {
             acquired.lease = std::min(acquire.lease, room / 8);
         }
-        for (const TableQuota& quota : *acquire.quotas) {
+        for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
+            const TableQuota& quota = (*acquire.quotas)[table];
+            const std::int64_t units = acquired.units(cost, table);
             for (const Rate& rate : quota.rates) {
                 WindowCount& window = count(acquire.id, quota, rate);
-                window.count += acquired.granted * acquire.demand.cost + acquired.lease;
+                window.count += units;
                 acquired.windows.push_back(window);
             }
             const std::span<const WindowCount> counted(acquired.windows);
@@ -88,17 +92,17 @@ class RedisModel {
                 [&](const Rate& rate) { return window_number(now, rate.period); },
                 &WindowCount::number);
             Lease& lease = leases_[name_of(acquire.id, quota)];
-            if (acquired.lease > 0) {
+            if (acquired.lease > 0 && units > 0) {
                 lease = {node,
                          now,
                          lease.node == node ? lease.of_other : lease.at,
                          lease.recalled,
                          are_current ? call : 0,
-                         acquired.granted * acquire.demand.cost + acquired.lease};
+                         units};
             }
-            if (room < acquire.demand.room() && !was_banned) {
+            if (room < needed && !was_banned) {
                 acquired.leased_elsewhere.push_back(
-                    lease_elsewhere(lease, acquire, quota, acquired.windows, now));
+                    lease_elsewhere(lease, acquire, table, acquired.windows, now));
             }
         }
         if (ban != nullptr) {
@@ -188,15 +192,28 @@ class RedisModel {
         return last.node == node && acquire.lost_calls[table].contains(last.call) ? &last : nullptr;
     }
 
-    LeaseElsewhere lease_elsewhere(Lease& lease, const Acquire& acquire, const TableQuota& quota,
+    /// The steps (see Cost) for which a window has room that has so many units left.
+    static std::int64_t steps_in(std::int64_t left, const Cost& cost, std::size_t table) {
+        if (cost.is_uniform()) {
+            return left;
+        }
+        const QuotaCost& of_table = cost.of(table);
+        if (of_table.units > 0) {
+            return std::max<std::int64_t>(left, 0) / of_table.units;
+        }
+        return left < of_table.room() ? 0 : std::numeric_limits<std::int64_t>::max();
+    }
+
+    LeaseElsewhere lease_elsewhere(Lease& lease, const Acquire& acquire, std::size_t table,
                                    std::span<const WindowCount> windows, Instant now) {
+        const TableQuota& quota = (*acquire.quotas)[table];
+        const std::int64_t room = acquire.demand.cost.of(table).room();
         const Instant at = lease.node == node ? lease.of_other : lease.at;
-        if (at == Instant{} || at > now) {
+        if (room == 0 || at == Instant{} || at > now) {
             return {};
         }
         if (lease.recalled < at || lease.recalled > now) {
-            if (!would_help(at, acquire.demand.room(), quota, windows.last(quota.rates.size()),
-                            now)) {
+            if (!would_help(at, room, quota, windows.last(quota.rates.size()), now)) {
                 return {at, {}};
             }
             lease.recalled = now;

@@ -21,7 +21,7 @@ class SettleCostTest : public EngineTest {
     Request& ask_settled(Worker& worker, std::optional<std::int64_t> used) {
         Request& request = ask(worker, "k", {.cost = kReserved, .settles = true});
         EXPECT_EQ(request.status(), 0);
-        request.admission.settle(used);
+        request.admission.settle(used.value_or(kReserved));
         sum += used.value_or(kReserved);
         return request;
     }

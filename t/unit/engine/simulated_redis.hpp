@@ -304,11 +304,19 @@ class SimulatedRedis {
             return std::chrono::milliseconds(integer_at(argv));
         }
 
+        static Cost read_cost(const std::string& text) {
+            std::vector<QuotaCost> each;
+            std::istringstream costs(text);
+            for (std::string cost; std::getline(costs, cost, ',');) {
+                each.push_back({std::stoll(cost), cost.ends_with('s')});
+            }
+            return Cost(each);
+        }
+
         Executed read_id(std::size_t at) {
             std::size_t terms = number_at(at);
             Executed one;
-            one.acquire.demand.settles = arguments_[terms - 2].ends_with('s');
-            one.acquire.demand.cost = integer_at(terms++);
+            one.acquire.demand.cost = read_cost(arguments_[terms++ - 2]);
             one.acquire.count = integer_at(at + 1);
             const auto strikes = integer_at(terms++);
             if (strikes != 0) {

@@ -359,10 +359,10 @@ TEST_F(BucketOfANode, ReportsNothingOfABucketThatIsFullAgain) {
 TEST_F(BucketOfANode, SettlesCosts) {
     reply(10);
     const auto counting = counting_windows(node_.states, node_.quotas, node_.moment());
-    settle_cost(node_.states, node_.quotas, counting, 5, false, node_.moment());
+    settle_cost(node_.states, node_.quotas, counting, 0, 5, false, node_.moment());
     EXPECT_EQ(state().windows[0].owed, debt_of(rate(), 5));
     EXPECT_EQ(state().windows[1].owed, 5);
-    settle_cost(node_.states, node_.quotas, counting, -8, false, node_.moment());
+    settle_cost(node_.states, node_.quotas, counting, 0, -8, false, node_.moment());
     EXPECT_EQ(state().windows[0].owed, debt_of(rate(), -3));
     EXPECT_EQ(state().windows[0].owed_previous, 0);
     node_.now += 1s;

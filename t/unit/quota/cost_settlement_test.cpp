@@ -30,7 +30,7 @@ class CostSettlement : public testing::Test {
 
     QuotaState& state() { return states_.front(); }
     void settle(std::int64_t units, bool is_recalled = false) {
-        settle_cost(states_, quotas_, counting_, units, is_recalled, {1s, kNow, kNow, kNow});
+        settle_cost(states_, quotas_, counting_, 0, units, is_recalled, {1s, kNow, kNow, kNow});
     }
     void expect_owed(std::int64_t minute, std::int64_t day) {
         EXPECT_EQ(state().windows[0].owed, minute);

@@ -103,8 +103,7 @@ TEST(Decide, AsksAboutACostOfZero) {
 TEST(Decide, AChargeThatFollowsNeedsAUnitThatIsLeft) {
     Node node({{100, 10s}});
     node.apply_reply({{.count = 20}}, 3);
-    node.demand.cost = 0;
-    node.demand.settles = true;
+    node.demand.cost = {0, true};
     EXPECT_EQ(node.decide(), LocalAnswer::kGranted) << "the lease has one";
     EXPECT_EQ(node.states[0].lease, 3);
     EXPECT_EQ(node.counts().spent, 0);

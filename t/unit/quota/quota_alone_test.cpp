@@ -22,7 +22,7 @@ void charge_free_request(Node& node, std::int64_t units) {
     node.demand.cost = 0;
     EXPECT_EQ(node.decide_alone(), LocalAnswer::kGranted);
     const auto counting = counting_windows(node.states, node.quotas, node.moment());
-    settle_cost(node.states, node.quotas, counting, units, false, node.moment());
+    settle_cost(node.states, node.quotas, counting, 0, units, false, node.moment());
 }
 
 TEST(DecideAlone, AChargeOfAFreeRequestCountsInTheWindowsOfTheRequest) {
@@ -431,11 +431,11 @@ TEST(KeepUnused, PutsUnitsOfRequestsThatHaveLeftIntoTheLease) {
     Node node({{10, 10s}});
     node.apply_reply({{.count = 6}});
     Acquired acquired{.now = node.now, .granted = 3, .windows = {{kFirst10s, 6, 0}}};
-    keep_unused(node.states, node.quotas, acquired, 2);
+    keep_unused(node.states, node.quotas, acquired, 2, 1);
     EXPECT_EQ(node.states[0].lease, 2);
     EXPECT_EQ(node.remaining(), 6);
     node.quotas[0].lease_time = 0ms;
-    keep_unused(node.states, node.quotas, acquired, 1);
+    keep_unused(node.states, node.quotas, acquired, 1, 1);
     EXPECT_EQ(node.states[0].lease, 0);
     EXPECT_EQ(node.ask().adjustments, (std::vector{Adjustment{kFirst10s, -3}}));
 }

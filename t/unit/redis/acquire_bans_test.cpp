@@ -103,8 +103,7 @@ TEST_F(AcquireScriptBans, ARefusedCostOfZeroThatIsSettledIsAStrike) {
     batch.count = 2;
     EXPECT_EQ(decide(batch).granted, 2);
     batch.count = 1;
-    batch.demand.cost = 0;
-    batch.demand.settles = true;
+    batch.demand.cost = {0, true};
     const auto acquired = decide(batch);
     EXPECT_EQ(acquired.granted, 0);
     EXPECT_EQ(acquired.strikes, 1);

@@ -38,20 +38,20 @@ TEST_F(AcquireScript, GrantsFromABucketAsGcra) {
             acquire.count = 1 + static_cast<std::int64_t>(random() % 4);
             const std::int64_t us = now.time_since_epoch().count();
             std::int64_t granted = 0;
-            while (granted < acquire.count && model.decide(us, acquire.demand.cost)) {
+            while (granted < acquire.count && model.decide(us, acquire.demand.cost.steps())) {
                 ++granted;
             }
             const auto acquired = decide(acquire);
             ASSERT_EQ(acquired.granted, granted) << format_rate(rate) << ", call " << i;
-            of_day += granted * acquire.demand.cost;
+            of_day += granted * acquire.demand.cost.steps();
             ASSERT_EQ(acquired.windows[1].count, of_day);
             const auto& bucket = acquired.windows[0];
             const ExactInstant time{std::chrono::microseconds(bucket.previous)};
-            if (granted < acquire.count && acquire.demand.cost <= rate.burst) {
-                ASSERT_EQ(granted_at(rate, bucket.count, time, acquire.demand.cost)
+            if (granted < acquire.count && acquire.demand.cost.steps() <= rate.burst) {
+                ASSERT_EQ(granted_at(rate, bucket.count, time, acquire.demand.cost.steps())
                               .time_since_epoch()
                               .count(),
-                          model.first_granted(us, acquire.demand.cost));
+                          model.first_granted(us, acquire.demand.cost.steps()));
             }
             if (granted == acquire.count) {
                 ASSERT_EQ(field(std::to_string(period.count()) + ".debt"),

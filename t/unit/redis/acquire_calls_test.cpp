@@ -133,8 +133,7 @@ TEST_F(AcquireScript, IdsOfTheMostFrequentTermsCountAsTheModel) {
                 return redis_->text({"HGET", name, field});
             };
             if (acquired.lease > 0) {
-                const std::int64_t added =
-                    acquired.granted * acquires[i].demand.cost + acquired.lease;
+                const std::int64_t added = acquired.units(acquires[i].demand.cost, 0);
                 EXPECT_EQ(lease(lease_field::kNode), "n1");
                 const bool are_current = acquired.windows[0].number == number(kHour) &&
                                          acquired.windows[1].number == number(kDay);

@@ -78,8 +78,7 @@ TEST_F(AcquireScriptNotices, AReservationIsNotUsedYet) {
         redis_->run({"FLUSHALL"});
         const TableQuota quota = noticed(rates);
         Acquire reserves = acquire_of(quota);
-        reserves.demand.settles = true;
-        reserves.demand.cost = 80;
+        reserves.demand.cost = {80, true};
         EXPECT_EQ(decide(reserves).granted, 1);
         EXPECT_EQ(notices(), Entries()) << "nothing is used yet";
         // 12 are used in the end.
@@ -91,7 +90,7 @@ TEST_F(AcquireScriptNotices, AReservationIsNotUsedYet) {
         settles.report_numbers = {1};
         decide(settles);
         EXPECT_EQ(notices(), Entries());
-        reserves.demand.cost = 70;
+        reserves.demand.cost = {70, true};
         decide(reserves);
         EXPECT_EQ(notices(), Entries()) << "12 were used before";
         decide(acquire_of(quota, 0));

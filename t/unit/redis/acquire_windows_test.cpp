@@ -249,8 +249,7 @@ TEST_F(AcquireScript, ARequestThatCostsNothingUntilItIsSettledNeedsAUnit) {
     for (const bool sliding : {false, true}) {
         redis_->run({"FLUSHALL"});
         Acquire acquire = acquire_of({{10, kHour}, {1000, kDay}}, sliding);
-        acquire.demand.cost = 0;
-        acquire.demand.settles = true;
+        acquire.demand.cost = {0, true};
         acquire.count = 3;
         EXPECT_EQ(decide(acquire).granted, 3);
         put(kHour, 0, 9);
@@ -260,7 +259,7 @@ TEST_F(AcquireScript, ARequestThatCostsNothingUntilItIsSettledNeedsAUnit) {
         EXPECT_EQ(refused.granted, 0);
         EXPECT_EQ(refused.limited, 3);
         EXPECT_EQ(refused.windows[0].count, 10);
-        acquire.demand.settles = false;
+        acquire.demand.cost = 0;
         EXPECT_EQ(decide(acquire).granted, 3) << "it only reads the quota";
     }
 }

@@ -101,7 +101,7 @@ TEST_F(QuotaCacheTest, TellsPlainStatesInPlace) {
         ASSERT_TRUE(cache_.save(key(1, of), stored, 5s));
         const Demand demand{.cost = any(3)};
         TablePosition place;
-        const bool is_plain_there = cache_.is_plain(key(1, of), of, demand.cost, place);
+        const bool is_plain_there = cache_.is_plain(key(1, of), of, demand.cost.steps(), place);
         EXPECT_EQ(is_plain_there, is_plain(std::span(&stored, 1), quotas, demand));
         EXPECT_TRUE(place);
         plain += is_plain_there ? 1 : 0;

@@ -15,7 +15,8 @@
 --       5        the number of the call, if it asks for a lease: no other call of the node has it
 --       6...     terms, which ids may share:
 --                  the cost of a request; 0 takes nothing. After it `s` if what it has cost is known when it ends: then
---                    a request of cost 0 needs a unit that is left in each window
+--                    a request of cost 0 needs a unit that is left in each window. If tables cost differently, the cost in
+--                    each of them, with commas between; then leases are multiples of these costs
 --                  the number of strikes that cause a ban; or 0 for no bans, and the next four are omitted:
 --                    the time within which they must occur, the first ban, the longest ban, in ms; and a text that has
 --                    for each table 1 if a refusal by it is a strike, or 0
@@ -84,8 +85,9 @@ end
 -- The terms of the last id: `known` is their index as in ARGV, and `first` the index of the first of their tables.
 -- `keeps` is true if one of the tables keeps a history. `count` is the number of requests.
 -- `needed` is the number of units that each window must have left for a request, and `settles` is true if its cost is
--- known when it ends.
-local known, terms, cost, needed, settles, bans, first, tables, keeps, count
+-- known when it ends. If tables cost differently, `costs` has the cost in each of them, and `settled` whether it is known
+-- when the request ends. All numbers of units before they are written are then those of requests: `cost` is 1.
+local known, terms, cost, needed, settles, costs, settled, bans, first, tables, keeps, count
 -- The number of ids that follow and are like the last one; the units that these ids want as leases, nil if they want none;
 -- and which of them belongs to the last one.
 local alike, leases, nth_lease = 0, nil, 1

@@ -47,7 +47,7 @@ if not failure then
     local added = taken + lease
     if moves and (added > 0 or adjustments) then
         move_days = move_days or rare('move_days')
-        failure = move_days(found, first, tables, key, added, now)
+        failure = move_days(found, first, tables, key, added, now, costs)
     end
     if not failure and (added > 0 or adjustments) then
         insert('write_windows')
@@ -62,10 +62,11 @@ if not failure then
             end
             local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kGrant, lease_field.kOfOther,
                                       lease_field.kRecalled)
-            if values[3] or (values[1] or node) ~= node then  -- Another node got a lease.
+            local of_table = costs and (costs[t] > 0 and costs[t] or settled[t] and 1 or 0) or needed
+            if of_table > 0 and (values[3] or (values[1] or node) ~= node) then  -- Another node got a lease.
                 recall, recall_leases = recall or rare('recall'), recall_leases or rare('recall_leases')
                 local leased_at, recalled =
-                    recall_leases(recall, KEYS[key + t], values, node, now, at, reply, windows_at, needed)
+                    recall_leases(recall, KEYS[key + t], values, node, now, at, reply, windows_at, of_table)
                 if leased_at then
                     leased = leased or {}
                     local n = #leased
@@ -79,7 +80,8 @@ end
 
 if levels and not failure then
     notify = notify or rare('notify')
-    notify(levels, first, tables, key, reply, start, now, settles and taken + lease or 0, adjustments and found)
+    notify(levels, first, tables, key, reply, start, now, taken + lease, costs and settled or settles,
+           adjustments and found, costs)
 end
 reply[size + 1] = granted
 if wanted > 0 then

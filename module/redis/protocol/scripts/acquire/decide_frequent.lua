@@ -145,7 +145,7 @@ if plain and count + wanted > 0 then
                 if levels then
                     notify = notify or rare('notify')
                     notify(levels, first, 1, quota - 1, {current1, units, current2, of_longest}, 0, now,
-                           settles and taken + lease or 0)
+                           taken + lease, settles)
                 end
             else
                 failure = done

@@ -4,9 +4,16 @@
 
 known = ARGV[id]
 terms = known + 0
-settles = ARGV[terms]:byte(-1) == 115
-cost = (settles and ARGV[terms]:sub(1, -2) or ARGV[terms]) + 0
-needed = settles and cost == 0 and 1 or cost
+if ARGV[terms]:find(',', 1, true) then
+    costs, settled, settles, cost, needed = {}, {}, false, 1, 1
+    for units, settling in ARGV[terms]:gmatch('(%d+)(s?)') do
+        costs[#costs + 1], settled[#settled + 1] = units + 0, settling ~= ''
+    end
+else
+    costs, settles = nil, ARGV[terms]:byte(-1) == 115
+    cost = (settles and ARGV[terms]:sub(1, -2) or ARGV[terms]) + 0
+    needed = settles and cost == 0 and 1 or cost
+end
 bans, first = ARGV[terms + 1] ~= '0', terms + 3
 if bans then
     first = terms + 7

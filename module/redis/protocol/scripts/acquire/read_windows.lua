@@ -158,6 +158,14 @@ for t = 1, tables do
             room = room - math.ceil(weighted)
         end
         last = last + width
+        if costs then
+            local of_table = costs[t]
+            if of_table > 0 then
+                room = (room - room % of_table) / of_table
+            elseif not settled[t] or room > 0 then
+                room = math.huge
+            end
+        end
         if cost > 0 and room < granted * cost then
             granted = room > 0 and (room - room % cost) / cost or 0
         elseif needed > cost and room < needed then

@@ -4,8 +4,12 @@
 
 local at, window = first, 0
 last = start
+local steps = added
 for t = 1, tables do
     local windows, width = ARGV[at], 2
+    if costs then
+        added = steps * costs[t]
+    end
     if windows < 0 then
         windows, width = -windows, 3
     end
@@ -41,7 +45,7 @@ for t = 1, tables do
                 value = value + width
                 last = last + width
             end
-            if lease > 0 then
+            if lease > 0 and added > 0 then
                 if values[1] ~= node then
                     if values[1] then
                         changes[n + 1], changes[n + 2] = lease_field.kOfOther, values[2]

@@ -37,15 +37,15 @@ local function add_to_history(name, quota, past, kept, now)
 end
 
 -- Moves the ended days of an id to its history, KEYS[key]. `found` has the values of its tables. The terms of the first
--- table are at `at`, and its hash is KEYS[key + 1]. Tables of which nothing is written keep their day. Returns Redis's
+-- table are at `at`, and its hash is KEYS[key + 1]. `added` units are added to each table, or so many times `costs`. Tables of which nothing is written keep their day. Returns Redis's
 -- error, if any.
-return function(found, at, tables, key, added, now)
+return function(found, at, tables, key, added, now, costs)
     for t = 1, tables do
         local past, windows, width = found[t].past, ARGV[at], 2
         if windows < 0 then
             windows, width = -windows, 3
         end
-        if past and (added > 0 or found[t].adjusted) then
+        if past and (added > 0 and (not costs or costs[t] > 0) or found[t].adjusted) then
             local failure = add_to_history(KEYS[key], KEYS[key + t], past, ARGV[at + 1], now)
             if failure then
                 return failure

@@ -49,12 +49,14 @@ end
 
 -- Notices each level that a window of an id has reached and that has no entry yet with this limit or a higher one. What
 -- Redis refuses is tried again by the next acquire. `levels` has those of a table by the index of its terms. The terms of
--- the first table are at `at`, its hash is KEYS[key + 1], and its windows follow reply[last]. `reserved` units of them were
--- taken by this acquire for requests whose cost is known when they end: they are not used yet. `found` has the values of
--- the tables; nil if there is no report. A report may take units back that were reserved: a level that was noticed and is
+-- the first table are at `at`, its hash is KEYS[key + 1], and its windows follow reply[last]. This acquire has
+-- taken `taken` units of each of them, or so many times `costs`. Where the table settles, by `settled` or its element, they
+-- are reserved for requests whose cost is known when they end: they are not used yet. `found` has the values of the
+-- tables; nil if there is no report. A report may take units back that were reserved: a level that was noticed and is
 -- not reached any more can be noticed again, after a tenth of the window.
-return function(levels, at, tables, key, reply, last, now, reserved, found)
+return function(levels, at, tables, key, reply, last, now, taken, settled, found, costs)
     for t = 1, tables do
+        local reserved = (costs and settled[t] or not costs and settled) and taken * (costs and costs[t] or 1) or 0
         local reported = found and (found[t].report or found[t].lost_time)
         local windows, width = ARGV[at], 2
         if windows < 0 then
