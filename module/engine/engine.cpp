@@ -32,11 +32,11 @@ class PublicationReply final : public NodeCall::Reply {
 }  // namespace
 
 void Engine::publish_plans() noexcept {
-    const redis::Slot slot = slot_of_key(settings().keys.plans());
-    if (worker().number() != 0 || !transport().is_reachable(slot)) {
-        return;
-    }
     attempt(log(), [&] {
+        const redis::Slot slot = slot_of_key(settings().keys.plans());
+        if (worker().number() != 0 || !transport().is_reachable(slot)) {
+            return;
+        }
         std::vector<const PlanTable*> own;
         for (const ServedTable& served : tables()) {
             if (served.redis == settings().name_hash) {

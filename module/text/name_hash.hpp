@@ -12,7 +12,7 @@ namespace tollgate {
 
 /// The hash of a name in the configuration. It is the same in every process, for keys in shared
 /// memory.
-inline std::uint32_t name_hash(std::string_view name) {
+inline std::uint32_t name_hash(std::string_view name) noexcept {
     return static_cast<std::uint32_t>(
         crc32_z(0, reinterpret_cast<const Bytef*>(name.data()), name.size()));
 }

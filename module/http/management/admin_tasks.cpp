@@ -110,13 +110,19 @@ void AdminTasks::shut_down() noexcept {
 void AdminTasks::begin_waiting() noexcept {
     for (Lane& lane : lanes_) {
         while (auto waiting = lane.queue.take()) {
-            const std::string caller = waiting->admitted.request.actor;
+            const std::string& actor = waiting->admitted.request.actor;
             const auto client = waiting->client;
             Log& log = waiting->admitted.transport.context().log();
+            std::string caller;
+            const auto begin_it = [&] {
+                caller = actor;
+                begin(lane, std::move(*waiting));
+            };
             if (!client->is_waiting()) {
-                lane.queue.leave(caller);
-            } else if (!attempt(log, [&] { begin(lane, std::move(*waiting)); })) {
-                lane.queue.leave(caller);
+                lane.queue.leave(actor);
+            } else if (!attempt(log, begin_it)) {
+                // Without the copy, the request was not moved.
+                lane.queue.leave(caller.empty() ? actor : caller);
                 client->on_response({.status = 500});
             }
         }

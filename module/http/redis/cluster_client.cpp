@@ -73,8 +73,8 @@ ClusterClient::~ClusterClient() = default;
 
 void ClusterClient::poll() noexcept {
     // A reply may open another connection, and closes none.
-    for (Server* server : std::vector(open_)) {
-        server->poll();
+    for (std::size_t i = 0, count = open_.size(); i < count; ++i) {
+        open_[i]->poll();
     }
 }
 

@@ -39,7 +39,8 @@ std::optional<ServerAddress> parse_server_address(std::string_view text,
 /// "host:port", with brackets around an IPv6 address.
 std::string to_text(const ServerAddress& address);
 
-/// For memory that processes share. 0 is never the hash of a server.
-std::uint32_t server_hash(const ServerAddress& address);
+/// For memory that processes share. 0 is never the hash of a server. Allocates nothing: a search
+/// for a master goes on where no exception may pass.
+std::uint32_t server_hash(const ServerAddress& address) noexcept;
 
 }  // namespace tollgate::redis
