@@ -180,7 +180,7 @@ subtest 'invalid parameters' => sub {
     like($test->('', 'free 60r/m in_flight=0'), qr/invalid parameter "in_flight=0"/, 'no place');
     like($test->('', 'free 60r/m in_flight=1 in_flight=2'), qr/duplicate parameter "in_flight=2"/, 'two of them');
     like($test->('', 'own custom in_flight=1'), qr/"in_flight" of a custom plan is among the limits of a key/, 'a custom plan');
-    like($test->('unit=bytes', 'free 60r/m'), qr/"unit" is "requests" or "content-bytes", not "bytes"/, 'an unknown unit');
+    like($test->("unit=$_", 'free 60r/m'), qr/invalid unit "\Q$_\E": use 1 to 32 lower-case letters/, "the unit '$_'") for 'Bytes', '1k', '', 'a_b', 'a' x 33;
 };
 
 subtest 'requests one after the other need no call' => sub {

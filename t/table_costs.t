@@ -22,13 +22,15 @@ sub start {
     my $gateway = Gateway->start(
         table    => $lease,
         plans    => "plan free $limits->{requests};",
-        http     => "tollgate_plans tokens $lease { plan free $limits->{tokens}; }
-                     tollgate_plans spend-usd $lease { plan free $limits->{spend}; }
+        http     => "tollgate_plans tokens unit=tokens $lease { plan free $limits->{tokens}; }
+                     tollgate_plans spend-usd unit=nano-usd $lease { plan free $limits->{spend}; }
                      log_format costs \"\$tollgate_cost \$tollgate_cost_api \$tollgate_cost_tokens \$tollgate_cost_spend_usd\";",
         upstream => 'location /chat { add_header X-Tokens $arg_tokens; add_header X-Price $arg_price; return 200 "done\n"; }',
         server   => "access_log %DIR%/costs.log costs;
                      location /chat { tollgate api tokens spend-usd; tollgate_json_errors on; $costs proxy_pass http://unix:%DIR%/upstream.sock; }
                      location /free { tollgate api tokens; tollgate_cost 0 table=tokens; proxy_pass http://unix:%DIR%/upstream.sock:/; }
+                     location /both { tollgate api tokens spend-usd; tollgate_headers ietf; $costs proxy_pass http://unix:%DIR%/upstream.sock:/; }
+                     location /tokens { tollgate tokens; tollgate_headers ietf; tollgate_cost 1; proxy_pass http://unix:%DIR%/upstream.sock:/; }
                      location /usage { tollgate api tokens spend-usd; tollgate_cost 0; tollgate_usage; }",
         %options,
     );
@@ -72,6 +74,23 @@ for my $lease ('lease=off', '') {
         $gateway->nginx->stop;
     };
 }
+
+subtest 'each unit has its fields' => sub {
+    my $gateway = start(upstream => 'location /chat { add_header X-RateLimit-Limit-Tokens 1; add_header x-ratelimit-reset-requests 2; return 200; }');
+    my $r = chat($gateway, 400, '', '');
+    is($r->header("X-RateLimit-$_->[0]"), $_->[1], "X-RateLimit-$_->[0]")
+        for ['Limit', 100], ['Remaining', 99], ['Limit-tokens', 1000], ['Remaining-tokens', 600], ['Limit-nano-usd', 50], ['Remaining-nano-usd', 50];
+    like($r->header("X-RateLimit-Reset$_"), qr/^1\d{9}$/, "X-RateLimit-Reset$_") for '', '-tokens', '-nano-usd';
+    is($r->header('X-RateLimit-Reset-Requests'), undef, 'no field of the upstream');
+    my $refused = chat($gateway, 700, 1, 1);
+    is($refused->status . ' ' . $refused->header('X-RateLimit-Remaining-tokens'), '429 600', 'a refusal shows what is left of its unit');
+    my $both = $gateway->get('/both?reserved=1', 'k');
+    like($both->header('RateLimit-Policy'), qr/^"api-free-hour";q=100;w=3600, "api-free-day";q=1000;w=86400$/, 'policies of requests only');
+    unlike($both->header('RateLimit'), qr/tokens|spend/, '... and what is left of them');
+    is($gateway->get('/tokens?reserved=1', 'k')->header('RateLimit-Policy'), undef, 'no field without such a policy');
+    is_deeply([map { $_->{unit} } @{ $gateway->get('/usage', 'k')->json->{windows} }], [map { ($_) x 2 } qw(requests tokens nano-usd)], 'the usage has the units');
+    $gateway->nginx->stop;
+};
 
 subtest 'three nodes with two workers each, and small plans' => sub {
     my $first = start(workers => 2, limits => { requests => '2000r/h', tokens => '30000r/h', spend => '1000000r/h' });

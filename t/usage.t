@@ -33,7 +33,7 @@ my ($hour, $day) = map { $_ * (1 + int(time / $_)) } 3600, 86400;
 sub window {
     my ($table, $policy, $limit, $period, $remaining) = @_;
     my $reset = $period == 3600 ? $hour : $day;
-    return { table => $table, policy => $policy, limit => $limit, period => $period, remaining => $remaining, reset => $reset,
+    return { table => $table, policy => $policy, unit => 'requests', limit => $limit, period => $period, remaining => $remaining, reset => $reset,
         exhausted => $remaining ? JSON::PP::false : JSON::PP::true };
 }
 

@@ -49,8 +49,14 @@ struct Outcome {
     bool is_granted() const {
         return verdict == Verdict::kGranted || verdict == Verdict::kDegraded;
     }
-    /// The binding window: see binding_window; nullptr for none.
-    const WindowState* binding() const { return binding_window(windows); }
+    /// The window that has refused the request, else the one of the first table's unit to show: see
+    /// binding_window; nullptr for none.
+    const WindowState* binding() const {
+        const WindowState* of_all = binding_window(windows);
+        return of_all == nullptr || of_all->exhausted
+                   ? of_all
+                   : binding_window(windows, windows.front().unit);
+    }
     /// The limit that has refused the request; none if no limit has, and for a ban. If several
     /// windows have, the one that resets last.
     Limiter limiter() const {

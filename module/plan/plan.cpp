@@ -11,6 +11,13 @@
 
 namespace tollgate {
 
+bool is_valid_unit(std::string_view name) {
+    const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+    return !name.empty() && name.size() <= kMostUnitLength && is_letter(name.front()) &&
+           std::ranges::all_of(
+               name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+}
+
 using namespace std::chrono_literals;
 
 namespace {

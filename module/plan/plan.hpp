@@ -47,10 +47,13 @@ constexpr std::chrono::milliseconds kLeaseTime{3000};
 constexpr std::chrono::milliseconds kLeastLeaseTime{50};
 constexpr std::chrono::milliseconds kMostLeaseTime{60'000};
 
-/// The values of `unit=`, and the value for which `RateLimit-Policy` has no `qu`
-/// (draft-ietf-httpapi-ratelimit-headers-11).
-constexpr std::array<std::string_view, 2> kQuotaUnits{"requests", "content-bytes"};
-constexpr std::string_view kDefaultQuotaUnit = kQuotaUnits.front();
+/// The unit without `unit=`. Its windows are shown in `X-RateLimit-*`.
+constexpr std::string_view kRequests = "requests";
+/// The longest name of a unit.
+constexpr std::size_t kMostUnitLength = 32;
+/// Whether a text may be the name of a unit, which is a part of names of fields: lower-case
+/// letters, digits and `-`, and a letter first.
+bool is_valid_unit(std::string_view name);
 
 /// `values=`: the default and the maximum.
 constexpr std::int64_t kDefaultValues = 1000;
@@ -75,8 +78,8 @@ struct PlanTable {
     std::chrono::milliseconds lease_time = kLeaseTime;
     /// How long Redis keeps what an id was granted in a day, after the day's end; 0: not at all.
     std::chrono::days history{};
-    /// What its plans limit, as `qu` of `RateLimit-Policy` names it: one of kQuotaUnits.
-    std::string_view unit = kDefaultQuotaUnit;
+    /// What its plans limit: see is_valid_unit.
+    std::string unit{kRequests};
     std::vector<std::string_view> seen{};  ///< the directives of its block: see find_directive
     /// Whether all nodes of the Redis share the budgets of addresses.
     bool anonymous_is_shared = false;

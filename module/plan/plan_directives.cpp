@@ -101,12 +101,12 @@ TableDirective parse_table_directive(Words words) {
             has_lease = true;
             directive.table.lease_time = parse_lease_time(word.substr(kLease.size()));
         } else if (word.starts_with(kUnit) && !std::exchange(has_unit, true)) {
-            const auto unit = std::ranges::find(kQuotaUnits, word.substr(kUnit.size()));
-            if (unit == kQuotaUnits.end()) {
-                throw ParseError("\"unit\" is \"requests\" or \"content-bytes\", not " +
-                                 in_quotes(word.substr(kUnit.size())));
+            directive.table.unit = word.substr(kUnit.size());
+            if (!is_valid_unit(directive.table.unit)) {
+                throw ParseError("invalid unit " + in_quotes(directive.table.unit) +
+                                 ": use 1 to 32 lower-case letters, digits and \"-\", and a letter "
+                                 "first");
             }
-            directive.table.unit = *unit;
         } else if (word.starts_with(kBy) && !std::exchange(has_by, true)) {
             const auto value = word.substr(kBy.size());
             directive.table.by_group = value == "group";

@@ -61,14 +61,14 @@ struct TableQuota {
     std::vector<Rate> rates;
     bool sliding = false;
     std::chrono::milliseconds lease_time = kLeaseTime;  ///< see PlanTable
-    std::vector<std::string> policies{};        ///< the policy names of its windows: `free-minute`;
-                                                ///< empty for one without a limit
-    std::uint32_t table_id = 0;                 ///< name_hash of `table`
-    std::chrono::days history{};                ///< see PlanTable
-    std::string_view unit = kDefaultQuotaUnit;  ///< see PlanTable
-    std::int64_t in_flight = 0;                 ///< requests at a time, of all nodes; 0: any number
-    std::string in_flight_policy{};             ///< the policy name of that: `free-in-flight`
-    std::optional<QuotaShape> shape{};          ///< if it is known: each request needs it
+    std::vector<std::string> policies{};  ///< the policy names of its windows: `free-minute`;
+                                          ///< empty for one without a limit
+    std::uint32_t table_id = 0;           ///< name_hash of `table`
+    std::chrono::days history{};          ///< see PlanTable
+    std::string unit{kRequests};          ///< see PlanTable
+    std::int64_t in_flight = 0;           ///< requests at a time, of all nodes; 0: any number
+    std::string in_flight_policy{};       ///< the policy name of that: `free-in-flight`
+    std::optional<QuotaShape> shape{};    ///< if it is known: each request needs it
     CountedBy by = CountedBy::kId;
     /// With CountedBy::kValue, except in what choose_quotas returns. ValueDigest::of_group() with
     /// CountedBy::kGroup.

@@ -79,14 +79,28 @@ Instant room_at(const WindowCount& window, const Rate& rate, std::int64_t need) 
            until_faded(window.count, std::max<std::int64_t>(rate.requests - need, 0));
 }
 
+namespace {
+
+bool binds_less(const WindowState& a, const WindowState& b) {
+    const auto left = [](const WindowState& w) { return w.exhausted ? 0 : -w.remaining; };
+    return std::tuple(a.exhausted, left(a), a.reset) < std::tuple(b.exhausted, left(b), b.reset);
+}
+
+}  // namespace
+
 const WindowState* binding_window(std::span<const WindowState> windows) {
-    const auto binds_less = [](const WindowState& a, const WindowState& b) {
-        const auto left = [](const WindowState& w) { return w.exhausted ? 0 : -w.remaining; };
-        return std::tuple(a.exhausted, left(a), a.reset) <
-               std::tuple(b.exhausted, left(b), b.reset);
-    };
     const auto binding = std::ranges::max_element(windows, binds_less);
     return binding == windows.end() ? nullptr : &*binding;
+}
+
+const WindowState* binding_window(std::span<const WindowState> windows, std::string_view unit) {
+    const WindowState* binding = nullptr;
+    for (const WindowState& window : windows) {
+        if (window.unit == unit && (binding == nullptr || binds_less(*binding, window))) {
+            binding = &window;
+        }
+    }
+    return binding;
 }
 
 ExactInstant retry_at(std::span<const WindowState> windows) {

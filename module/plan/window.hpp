@@ -125,9 +125,9 @@ struct WindowState {
     std::string_view table{};   ///< the name of its plan table; lives as long as its quota
     std::string_view policy{};  ///< its name in `RateLimit`: `free-minute`; lives as long as its
                                 ///< quota
-    std::string_view unit{};    ///< see PlanTable::unit; empty: requests
-    Instant retry{};            ///< if exhausted: units in leases or slices may be back then; 0:
-                                ///< none are known, or not before the reset
+    std::string_view unit{};  ///< see PlanTable::unit; empty: requests. Lives as long as its quota
+    Instant retry{};          ///< if exhausted: units in leases or slices may be back then; 0:
+                              ///< none are known, or not before the reset
 };
 
 /// The windows that a response shows.
@@ -137,6 +137,8 @@ using WindowStates = std::vector<WindowState, SpareAllocator<WindowState, kMaxRa
 /// exhausted, the one with the fewest units left, and among equals the one that resets last.
 /// nullptr if there are no windows.
 const WindowState* binding_window(std::span<const WindowState> windows);
+/// The window to show if only one of this unit can be shown.
+const WindowState* binding_window(std::span<const WindowState> windows, std::string_view unit);
 
 /// When a refused request may be granted: when each exhausted window has reset, or has units from
 /// leases. 0 if there are no windows.

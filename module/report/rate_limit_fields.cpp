@@ -11,15 +11,30 @@ namespace tollgate {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kQuotaFields{
-    "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
-    "RateLimit",         "RateLimit-Policy",
+constexpr std::array<std::string_view, 3> kQuotaFields{
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
 };
+constexpr std::array<std::string_view, 2> kDraftFields{"RateLimit", "RateLimit-Policy"};
+
+/// A unit of sizes that the draft registers.
+constexpr std::string_view kContentBytes = "content-bytes";
+
+bool is_registered(const WindowState& window) {
+    return window.unit.empty() || window.unit == kRequests || window.unit == kContentBytes;
+}
+bool is_registered(const FlightState& /*flight*/) {
+    return true;
+}
 
 /// Adds the result of `write` for each policy to one list (RFC 9651 section 3.1).
 template <typename Policies, typename Write>
 void add_policies(std::string& field, const Policies& policies, Write write) {
     for (const auto& policy : policies) {
+        if (!is_registered(policy)) {
+            continue;
+        }
         field.append(field.empty() ? "\"" : ", \"").append(policy.policy).append("\"");
         field += write(policy);
     }
@@ -31,9 +46,13 @@ bool is_rate_limit_field(std::string_view name) {
     // Called for each field of each request: nearly all names differ in the first letter.
     const char first = name.empty() ? ' ' : to_lower(name.front());
     return (first == 'x' || first == 'r') &&
-           std::ranges::any_of(kQuotaFields, [&](std::string_view field) {
-               return equals_ignoring_case(field, name);
-           });
+           (std::ranges::any_of(
+                kDraftFields,
+                [&](std::string_view field) { return equals_ignoring_case(field, name); }) ||
+            std::ranges::any_of(kQuotaFields, [&](std::string_view field) {
+                return equals_ignoring_case(field, name.substr(0, field.size())) &&
+                       (name.size() == field.size() || name[field.size()] == '-');
+            }));
 }
 
 std::string rate_limit_policy_field(std::span<const WindowState> windows,
@@ -41,7 +60,7 @@ std::string rate_limit_policy_field(std::span<const WindowState> windows,
     std::string field;
     add_policies(field, windows, [](const WindowState& state) {
         std::string text = ";q=" + std::to_string(state.rate.limit());
-        if (!state.unit.empty() && state.unit != kDefaultQuotaUnit) {
+        if (!state.unit.empty() && state.unit != kRequests) {
             text.append(";qu=\"").append(state.unit).append("\"");
         }
         return text + ";w=" + std::to_string(length_of(state).count());

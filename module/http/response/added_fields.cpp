@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "module/http/request/request_context.hpp"
@@ -34,27 +36,60 @@ struct XRateLimitDigits : nginx::Recycled {
     nginx::Digits reset;
 };
 
+bool is_of_requests(const WindowState& window) {
+    return window.unit.empty() || window.unit == kRequests;
+}
+
+/// `NAME-UNIT`, in the pool of the request.
+std::string_view with_unit(ngx_http_request_t* r, std::string_view name, std::string_view unit) {
+    return view(copy(r->pool, std::string(name).append("-").append(unit)));
+}
+
+/// Adds the fields of the binding window of each unit: those of requests, and for another unit the
+/// same names with the unit after them.
+void add_x_rate_limit_fields(ngx_http_request_t* r, std::span<const WindowState> windows) {
+    // Most responses of a worker have the limit and the reset of the one before.
+    static nginx::KeptDigits limit;
+    static nginx::KeptDigits reset;
+    for (auto window = windows.begin(); window != windows.end(); ++window) {
+        const auto is_of_unit = [&](const WindowState& other) {
+            return other.unit == window->unit;
+        };
+        if (std::find_if(windows.begin(), window, is_of_unit) != window) {
+            continue;
+        }
+        const WindowState& binding = *binding_window(windows, window->unit);
+        const auto& digits = *make_pooled<XRateLimitDigits>(r->pool, limit.of(binding.rate.limit()),
+                                                            nginx::Digits(binding.remaining),
+                                                            reset.of(unix_seconds(binding.reset)));
+        if (is_of_requests(binding)) {
+            add_literal_field(r, "X-RateLimit-Limit", digits.limit.view());
+            add_literal_field(r, "X-RateLimit-Remaining", digits.remaining.view());
+            add_literal_field(r, "X-RateLimit-Reset", digits.reset.view());
+        } else {
+            const std::string_view unit = binding.unit;
+            add_literal_field(r, with_unit(r, "X-RateLimit-Limit", unit), digits.limit.view());
+            add_literal_field(r, with_unit(r, "X-RateLimit-Remaining", unit),
+                              digits.remaining.view());
+            add_literal_field(r, with_unit(r, "X-RateLimit-Reset", unit), digits.reset.view());
+        }
+    }
+}
+
 void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
                            std::span<const WindowState> windows, ExactInstant now,
                            std::span<const FlightState> flights = {}) {
     if (families == kNoHeaders || (windows.empty() && flights.empty())) {
         return;
     }
-    if ((families & kXRateLimit) != 0 && !windows.empty()) {
-        const WindowState& binding = *binding_window(windows);
-        // Most responses of a worker have the limit and the reset of the one before.
-        static nginx::KeptDigits limit;
-        static nginx::KeptDigits reset;
-        const auto& digits = *make_pooled<XRateLimitDigits>(r->pool, limit.of(binding.rate.limit()),
-                                                            nginx::Digits(binding.remaining),
-                                                            reset.of(unix_seconds(binding.reset)));
-        add_literal_field(r, "X-RateLimit-Limit", digits.limit.view());
-        add_literal_field(r, "X-RateLimit-Remaining", digits.remaining.view());
-        add_literal_field(r, "X-RateLimit-Reset", digits.reset.view());
+    if ((families & kXRateLimit) != 0) {
+        add_x_rate_limit_fields(r, windows);
     }
     if ((families & kIetf) != 0) {
-        add_field(r, "RateLimit-Policy", rate_limit_policy_field(windows, flights));
-        add_field(r, "RateLimit", rate_limit_field(windows, flights, now));
+        if (const auto policy = rate_limit_policy_field(windows, flights); !policy.empty()) {
+            add_field(r, "RateLimit-Policy", policy);
+            add_field(r, "RateLimit", rate_limit_field(windows, flights, now));
+        }
     }
 }
 

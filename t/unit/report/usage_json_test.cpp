@@ -35,11 +35,11 @@ TEST(UsageJson, ShowsEveryWindowOfEveryTable) {
     EXPECT_EQ(
         usage_json({"k1", "free", Verdict::kGranted, quotas, windows}),
         R"({"id":"k1","plan":"free","verdict":"granted","windows":[)"
-        R"({"table":"api","policy":"api-free-minute","limit":60,"period":60,"remaining":48,)"
+        R"({"table":"api","policy":"api-free-minute","unit":"requests","limit":60,"period":60,"remaining":48,)"
         R"("reset":60,"exhausted":false},)"
-        R"({"table":"api","policy":"api-free-day","limit":1000,"period":86400,"remaining":0,)"
+        R"({"table":"api","policy":"api-free-day","unit":"requests","limit":1000,"period":86400,"remaining":0,)"
         R"("reset":86400,"exhausted":true},)"
-        R"({"table":"search","policy":"search-free-minute","limit":60,"period":60,"remaining":3,)"
+        R"({"table":"search","policy":"search-free-minute","unit":"requests","limit":60,"period":60,"remaining":3,)"
         R"("reset":60,"exhausted":true}]})");
 }
 
@@ -47,10 +47,11 @@ TEST(UsageJson, HasTheLengthOfTheMonth) {
     const Rate month{1000, Period::month()};
     const std::vector quotas{quota("api", {month})};
     const std::vector windows{window(month, 1, 28 * 86'400'000LL + 31 * 86'400'000LL, false, "m")};
-    EXPECT_EQ(usage_json({"k1", "free", Verdict::kGranted, quotas, windows}),
-              R"({"id":"k1","plan":"free","verdict":"granted","windows":[)"
-              R"({"table":"api","policy":"m","limit":1000,"period":2419200,"remaining":1,)"
-              R"("reset":5097600,"exhausted":false}]})");
+    EXPECT_EQ(
+        usage_json({"k1", "free", Verdict::kGranted, quotas, windows}),
+        R"({"id":"k1","plan":"free","verdict":"granted","windows":[)"
+        R"({"table":"api","policy":"m","unit":"requests","limit":1000,"period":2419200,"remaining":1,)"
+        R"("reset":5097600,"exhausted":false}]})");
 }
 
 TEST(UsageJson, LeavesOutTheDayOfAHistory) {
@@ -75,10 +76,11 @@ TEST(UsageJson, HasNullWhereThereIsNoKey) {
 
 TEST(UsageJson, NamesNoTableForTheWindowsOfAnAddress) {
     const std::vector windows{window(kPerMinute, 9, 60'000, false, "anonymous-minute")};
-    EXPECT_EQ(usage_json({"", "", Verdict::kUnauthenticated, {}, windows}),
-              R"({"id":null,"plan":null,"verdict":"unauthenticated","windows":[)"
-              R"({"table":null,"policy":"anonymous-minute","limit":60,"period":60,)"
-              R"("remaining":9,"reset":60,"exhausted":false}]})");
+    EXPECT_EQ(
+        usage_json({"", "", Verdict::kUnauthenticated, {}, windows}),
+        R"({"id":null,"plan":null,"verdict":"unauthenticated","windows":[)"
+        R"({"table":null,"policy":"anonymous-minute","unit":"requests","limit":60,"period":60,)"
+        R"("remaining":9,"reset":60,"exhausted":false}]})");
 }
 
 TEST(UsageJson, EscapesWhatRedisHolds) {
