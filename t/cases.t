@@ -12,7 +12,6 @@ use File::Temp ();
 use Gateway qw(wait_for_room);
 use Http qw(http_get http_request);
 use IO::Socket::INET;
-use IO::Socket::UNIX;
 use Markdown;
 use Nginx;
 use POSIX ();
@@ -107,33 +106,6 @@ sub service {
     });
     return ($listener->sockport, $process);
 }
-
-subtest 'the folder of a socket' => sub {
-    ++$run{'Requests and tokens per minute'};
-    plan skip_all => 'only root can be another user' if $> != 0;
-    my $dir = File::Temp->newdir('names-XXXXXX', TMPDIR => 1);
-    chmod 0755, $dir;
-    commands_of('Requests and tokens per minute', '/var/lib/nginx' => "$dir");
-    # An nginx like this one makes the sockets. As root, its workers would be root as well, so others try to connect.
-    my $nginx = Nginx->start(conf => "server { listen unix:$dir/sockets/a.sock; location / { return 204; } }");
-    my $can_connect = sub {
-        my ($user) = @_;
-        my ($uid, $gid) = (getpwnam $user)[2, 3];
-        my $child = fork // die "fork: $!\n";
-        if (!$child) {
-            ($(, $)) = ($gid, "$gid $gid");
-            POSIX::setuid($uid);
-            POSIX::_exit(IO::Socket::UNIX->new(Peer => "$dir/sockets/a.sock") ? 0 : 1);
-        }
-        waitpid $child, 0;
-        return $? == 0 ? 'yes' : 'no';
-    };
-    is($can_connect->('www-data'), 'yes', 'the workers can connect to the second server');
-    is($can_connect->('nobody'), 'no', '… other users cannot');
-    chmod 0755, "$dir/sockets";
-    is($can_connect->('nobody'), 'yes', '… because of the folder');
-    $nginx->stop;
-};
 
 subtest 'Own limits and several tenants' => sub {
     my $nginx = start('Own limits and several tenants', replace => { '10r/s' => '10r/d' });
@@ -408,14 +380,15 @@ subtest 'Requests and tokens per minute' => sub {
     my $counts_are = sub { my ($tokens, $requests, $name) = @_; becomes(sub { join ' ', map { count($id, table => $_) } qw(tokens requests) }, "$tokens $requests", $name) };
     my $first = $get->('units=700');
     is($first->status . ' ' . $first->json->{fields}, '200 ', 'a request, whose key and encoding the service does not get');
-    is(join(' ', map { $first->header("X-RateLimit-$_") } qw(Limit Remaining Limit-Requests Remaining-Requests)), '10000 6000 4 3', 'the client sees both');
+    is(join(' ', map { $first->header("X-RateLimit-$_") } qw(Limit Remaining Limit-tokens Remaining-tokens)), '4 3 10000 6000', 'the client sees both');
     $counts_are->(700, 1, 'both are counted');
     is($get->('units=5800')->status, 200, 'a large one');
     $counts_are->(6500, 2, '… is counted');
-    is(http_get($nginx, '/v1/chat/completions', bearer('unknown'))->status, 401, 'another key');
+    is($get->('units=3200')->status, 200, 'less than a reservation is left');
+    $counts_are->(9700, 3, '… and is used');
     my $refused = $get->('units=1');
-    is($refused->status . ' ' . ($refused->header('X-RateLimit-Remaining-Requests') // 'none'), '429 none', 'too few tokens: the first server refuses');
-    $counts_are->(6500, 2, '… and no request is counted');
+    is($refused->status . ' ' . $refused->header('X-RateLimit-Remaining-tokens'), '429 300', 'too few tokens');
+    $counts_are->(9700, 3, '… and no request is counted');
 
     ($id, $key) = ('both-spent', key('both-spent'));
     for my $request (1 .. 4) {
@@ -423,31 +396,15 @@ subtest 'Requests and tokens per minute' => sub {
         $counts_are->(10 * $request, $request, '… is counted');
     }
     $refused = $get->('units=1');
-    is($refused->status . ' ' . $refused->json->{code}, '429 rate_limit_exceeded', 'too few requests: the second server refuses');
+    is($refused->status . ' ' . $refused->json->{code}, '429 rate_limit_exceeded', 'too few requests');
     cmp_ok($refused->header('Retry-After') // 0, '>', 0, '… with Retry-After');
-    is($refused->header('X-RateLimit-Remaining-Requests'), 0, '… and shows it');
+    is(join(' ', map { $refused->header("X-RateLimit-Remaining$_") } '', '-tokens'), '0 9960', '… which both show');
     $counts_are->(40, 4, '… and no token is counted');
     $nginx->stop;
 
-    $nginx = start('Requests and tokens per minute', service => $model_port);
-    $key = key('both-failed');
-    is($get->("status=503")->status, 503, 'a response 503 of the service');
-    becomes(sub { minute('both-failed', 'tokens') }, 0, '… costs no tokens');
-    $nginx->stop;
-
-    my $limited = $tollgate->json(qw(key issue --plan free --id both-from --from 127.0.0.0/8))->{key};
-    for my $tells (0, 1) {
-        $nginx = start('Requests and tokens per minute', service => $model_port, !$tells ? () : (replace => {
-            'proxy_pass                     http://unix' => 'proxy_set_header X-Real-IP $remote_addr; proxy_pass http://unix',
-            '%DIR%/requests.sock;'                       => '%DIR%/requests.sock; set_real_ip_from unix:; real_ip_header X-Real-IP;',
-        }));
-        is(http_get($nginx, '/v1/chat/completions?units=1', bearer($limited))->status, $tells ? 200 : 403, 'a key with --from' . ($tells ? ', with X-Real-IP' : ''));
-        $nginx->stop;
-    }
-
     $nginx = start('Requests and tokens per minute', service => $events_port);
     my $stream = begin($nginx, 'completions', key('both-stream'), folder => 'v1/chat');
-    ok(ref $stream, 'an event passes both servers while the response continues');
+    ok(ref $stream, 'an event passes while the response continues');
     is(finish($stream, 'completions'), 'second', '… and the next one');
     $nginx->stop;
 };
@@ -457,7 +414,7 @@ subtest 'Limits for each model' => sub {
     my $key = key('models');
     my $get = sub { my ($model, $query) = @_; return http_get($nginx, '/v1/chat/a%20b?' . ($query // 'units=100'), bearer($key), $model ? ('X-Model' => $model) : ()) };
     my $value = substr sha256_hex('1'), 0, 16;
-    my $counts = sub { join ' ', (map { count('models', table => "$_:$value") } qw(small small_requests large large_requests)), count('models', table => 'all') };
+    my $counts = sub { join ' ', (map { count('models', table => "$_:$value") } qw(small_tokens small large_tokens large)), count('models', table => 'all') };
     my $first = $get->('model-s', 'units=300');
     is($first->json->{uri}, '/v1/chat/a%20b?units=300', 'the service gets the URI of the client');
     becomes($counts, '300 1 0 0 300', '… and the small model is charged');
