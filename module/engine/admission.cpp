@@ -249,9 +249,9 @@ bool Admission::choose_quotas(bool then_applies_policy) {
         grant(Verdict::kGranted);
     } else {
         outcome_.cost = client_.cost();
-        if (can_be_cut(*outcome_.cost, tables_.tables())) {
+        if (outcome_.cost->can_be_cut()) {
             outcome_.cost = cut_to_limits(*outcome_.cost, tables_.tables(), *quota_.quotas());
-            cuts_left_ = can_be_cut(*outcome_.cost, tables_.tables()) ? kMostCuts : 0;
+            cuts_left_ = outcome_.cost->can_be_cut() ? kMostCuts : 0;
         }
         set_demand();
         const Cost& cost = quota_.request().demand.cost;
@@ -289,7 +289,7 @@ bool Admission::cut_cost(const Decision& refusal) {
     }
     --cuts_left_;
     outcome_.cost = rest && cuts_left_ > 0 ? *rest : cut_to_least(*outcome_.cost, tables_.tables());
-    cuts_left_ = can_be_cut(*outcome_.cost, tables_.tables()) ? cuts_left_ : 0;
+    cuts_left_ = outcome_.cost->can_be_cut() ? cuts_left_ : 0;
     set_demand();
     return true;
 }

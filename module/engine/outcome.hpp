@@ -53,9 +53,8 @@ struct Outcome {
     /// binding_window; nullptr for none.
     const WindowState* binding() const {
         const WindowState* of_all = binding_window(windows);
-        return of_all == nullptr || of_all->exhausted
-                   ? of_all
-                   : binding_window(windows, windows.front().unit);
+        return of_all == nullptr || of_all->exhausted ? of_all
+                                                      : binding_window(windows, windows.front());
     }
     /// The limit that has refused the request; none if no limit has, and for a ban. If several
     /// windows have, the one that resets last.

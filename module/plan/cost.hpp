@@ -61,6 +61,10 @@ class Cost {
     bool needs_nothing() const {
         return all([](const QuotaCost& cost) { return cost.room() == 0; });
     }
+    /// Whether a request may take less of a quota.
+    bool can_be_cut() const {
+        return !all([](const QuotaCost& cost) { return !cost.can_be_cut(); });
+    }
     /// Whether a quota is settled when the request ends.
     bool settles() const {
         return !all([](const QuotaCost& cost) { return !cost.settles; });

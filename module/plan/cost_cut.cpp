@@ -38,15 +38,6 @@ Cost cut_to_limits(const Cost& cost, std::span<const PlanTable* const> tables,
     });
 }
 
-bool can_be_cut(const Cost& cost, std::span<const PlanTable* const> tables) {
-    for (std::size_t i = 0; i < (cost.is_uniform() ? 1 : tables.size()); ++i) {
-        if (cost.of(i).can_be_cut()) {
-            return true;
-        }
-    }
-    return false;
-}
-
 std::optional<Cost> cut_to_rest(const Cost& cost, std::span<const PlanTable* const> tables,
                                 std::span<const WindowState> windows) {
     const auto left = [&](const PlanTable& table) {

@@ -16,9 +16,6 @@ namespace tollgate {
 Cost cut_to_limits(const Cost& cost, std::span<const PlanTable* const> tables,
                    const Quotas& quotas);
 
-/// Whether a cost is above its least.
-bool can_be_cut(const Cost& cost, std::span<const PlanTable* const> tables);
-
 /// The cost for another attempt after a refusal that shows these windows: of tables that have less
 /// left than the request costs, what is left. nullopt if less than the least is left, or if no cost
 /// can be cut. Throws std::bad_alloc.

@@ -156,6 +156,9 @@ std::size_t window_count(const Quotas& quotas) {
 }
 
 bool exceeds_limit(const Quotas& quotas, const Cost& cost) {
+    if (cost.is_uniform() && cost.steps() <= 1) {
+        return false;
+    }
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         const std::int64_t units = cost.of(i).units;
         if (units > 1 && std::ranges::any_of(quotas[i].rates, [&](const Rate& rate) {

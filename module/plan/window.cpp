@@ -93,10 +93,10 @@ const WindowState* binding_window(std::span<const WindowState> windows) {
     return binding == windows.end() ? nullptr : &*binding;
 }
 
-const WindowState* binding_window(std::span<const WindowState> windows, std::string_view unit) {
+const WindowState* binding_window(std::span<const WindowState> windows, const WindowState& like) {
     const WindowState* binding = nullptr;
     for (const WindowState& window : windows) {
-        if (window.unit == unit && (binding == nullptr || binds_less(*binding, window))) {
+        if (have_same_unit(window, like) && (binding == nullptr || binds_less(*binding, window))) {
             binding = &window;
         }
     }

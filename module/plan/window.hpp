@@ -130,6 +130,11 @@ struct WindowState {
                               ///< none are known, or not before the reset
 };
 
+/// Whether two windows have the same unit. Those of one quota refer to the same text.
+inline bool have_same_unit(const WindowState& a, const WindowState& b) {
+    return a.unit.data() == b.unit.data() || a.unit == b.unit;
+}
+
 /// The windows that a response shows.
 using WindowStates = std::vector<WindowState, SpareAllocator<WindowState, kMaxRates>>;
 
@@ -137,8 +142,9 @@ using WindowStates = std::vector<WindowState, SpareAllocator<WindowState, kMaxRa
 /// exhausted, the one with the fewest units left, and among equals the one that resets last.
 /// nullptr if there are no windows.
 const WindowState* binding_window(std::span<const WindowState> windows);
-/// The window to show if only one of this unit can be shown.
-const WindowState* binding_window(std::span<const WindowState> windows, std::string_view unit);
+/// The window to show if only one can be shown of those that have the unit of `like`, which is one
+/// of the windows.
+const WindowState* binding_window(std::span<const WindowState> windows, const WindowState& like);
 
 /// When a refused request may be granted: when each exhausted window has reset, or has units from
 /// leases. 0 if there are no windows.

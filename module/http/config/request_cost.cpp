@@ -179,6 +179,9 @@ Cost cost_of(ngx_http_request_t* r, const TableCosts& costs) {
 }
 
 Cost used_by(ngx_http_request_t* r, const TableCosts& costs, const Cost& reserved) {
+    if (costs.size() == 1) {
+        return Cost(used_by(r, costs.front(), reserved.of(0)));
+    }
     std::vector<QuotaCost> each;
     each.reserve(costs.size());
     for (std::size_t i = 0; i < costs.size(); ++i) {

@@ -53,12 +53,12 @@ void add_x_rate_limit_fields(ngx_http_request_t* r, std::span<const WindowState>
     static nginx::KeptDigits reset;
     for (auto window = windows.begin(); window != windows.end(); ++window) {
         const auto is_of_unit = [&](const WindowState& other) {
-            return other.unit == window->unit;
+            return have_same_unit(other, *window);
         };
         if (std::find_if(windows.begin(), window, is_of_unit) != window) {
             continue;
         }
-        const WindowState& binding = *binding_window(windows, window->unit);
+        const WindowState& binding = *binding_window(windows, *window);
         const auto& digits = *make_pooled<XRateLimitDigits>(r->pool, limit.of(binding.rate.limit()),
                                                             nginx::Digits(binding.remaining),
                                                             reset.of(unix_seconds(binding.reset)));

@@ -46,9 +46,9 @@ TEST_F(CostCut, NotIfAnotherTableHasRefused) {
 
 TEST_F(CostCut, ACostWithoutALeastIsNotCut) {
     EXPECT_EQ(cut_to_rest(of({5}, {40}), tables_, std::array{left("tokens", 30)}), std::nullopt);
-    EXPECT_FALSE(can_be_cut(of({5}, {40}), tables_));
-    EXPECT_TRUE(can_be_cut(of({5}, kTokens), tables_));
-    EXPECT_FALSE(can_be_cut(of({5}, {.units = 10, .least = 10}), tables_));
+    EXPECT_FALSE(of({5}, {40}).can_be_cut());
+    EXPECT_TRUE(of({5}, kTokens).can_be_cut());
+    EXPECT_FALSE(of({5}, {.units = 10, .least = 10}).can_be_cut());
 }
 
 TEST_F(CostCut, ACostAboveALimitBecomesTheLimit) {
