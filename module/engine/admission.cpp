@@ -90,7 +90,7 @@ void Admission::settle(const Cost& used) {
     }
     const auto units = [&](const Cost& cost) {
         std::uint64_t sum = 0;
-        for (std::size_t i = 0; i < (cost.is_uniform() ? 1 : tables_.tables().size()); ++i) {
+        for (std::size_t i = 0; i < std::max(reserved.size(), used.size()); ++i) {
             sum += reserved.of(i).settles ? static_cast<std::uint64_t>(cost.of(i).units) : 0;
         }
         return sum;

@@ -57,6 +57,9 @@ class Cost {
         return sum;
     }
 
+    /// The number of quotas whose costs are listed: 1 if all cost the same.
+    std::size_t size() const { return each_ ? each_->size() : 1; }
+
     /// Whether no quota must have room: the request only reads them.
     bool needs_nothing() const {
         return all([](const QuotaCost& cost) { return cost.room() == 0; });

@@ -62,6 +62,11 @@ struct Acquire {
     /// For each table: QuotaState::counted_at before the call. Empty if `adjustments` is.
     std::vector<Instant> counted_at{};
     std::string_view group{};  ///< of the id; empty: none. Must outlive this
+
+    /// Whether it is a call that may bring units of this quota as a lease.
+    bool is_lease_call_for(std::size_t quota) const {
+        return is_lease_call && demand.cost.units_of_step(quota) > 0;
+    }
 };
 
 /// The last lease of a table that other nodes got. Times are those of Redis's clock.

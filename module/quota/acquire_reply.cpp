@@ -124,7 +124,7 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
     for_each_table(
         states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t table) {
             const std::int64_t lease = acquired.lease * cost.units_of_step(table);
-            end_lease_call(state, acquire.is_lease_call);
+            end_lease_call(state, acquire.is_lease_call_for(table));
             const std::span<const WindowCount> of_table = counts.first(quota.rates.size());
             if (is_late(state.counted_at, acquired, now)) {
                 add_lease(state, quota, of_table, lease);
@@ -143,7 +143,8 @@ void apply_reply(std::span<QuotaState> states, const Quotas& quotas, const Acqui
                               is_exhausted(state, quota, state.lease, acquired.now);
             // Redis had no lease to grant, but the call has made the old one younger. Other nodes
             // expect its units earlier.
-            const bool is_too_young = acquire.lease > 0 && acquired.lease == 0;
+            const bool is_too_young =
+                acquire.lease > 0 && acquire.is_lease_call_for(table) && lease == 0;
             // The node may forget a ban: no lease of the id may then be left.
             if (state.lease > 0 && (pays || is_too_young || acquired.banned_until > acquired.now)) {
                 return_lease(state, quota);
@@ -188,7 +189,7 @@ void apply_late_reply(std::span<QuotaState> states, const Quotas& quotas, const 
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
         const std::int64_t units = acquired.units(acquire.demand.cost, i);
         const std::span<const WindowCount> of_table = counts.first(quota.rates.size());
-        end_lease_call(state, acquire.is_lease_call);
+        end_lease_call(state, acquire.is_lease_call_for(i));
         restore_windows(state, quota, of_table);  // It may have been evicted since.
         owe_to_windows(state, quota, of_table, -units);
         state.owes_refund = (state.owes_refund || units > 0) && owes(state);

@@ -186,9 +186,13 @@ bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, const Dema
                   const ClockBounds& now) {
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         const std::int64_t room = demand.cost.of(i).room();
+        if (!are_current(states[i], quotas[i], now)) {
+            return false;
+        }
         // If the limits were lowered since, they may allow less than the lease.
-        if (room > 0 && (states[i].lease < room || !are_current(states[i], quotas[i], now) ||
-                         is_exhausted(states[i], quotas[i], room, now.latest))) {
+        if (room > 0
+                ? states[i].lease < room || is_exhausted(states[i], quotas[i], room, now.latest)
+                : now.steady - states[i].asked > lease_horizon(quotas[i])) {
             return false;
         }
     }

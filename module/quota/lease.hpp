@@ -57,7 +57,9 @@ std::int64_t renewal_size(std::span<const QuotaState> states, const Quotas& quot
 std::chrono::milliseconds renewal_wait(const Quotas& quotas);
 
 /// Takes the cost from the lease of every table, or from none. Returns false if a lease has less
-/// than QuotaCost::room, its window may have ended, or more is counted than the limit.
+/// than QuotaCost::room, its window may have ended, or more is counted than the limit; or if Redis
+/// has not told for a horizon (see lease_horizon) what it counts in a table that costs nothing: the
+/// response shows it.
 bool spend_leases(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                   const ClockBounds& now);
 

@@ -52,7 +52,10 @@ bool is_banned(const QuotaState& first, const Demand& demand, const ClockBounds&
 void note_arrivals(std::span<QuotaState> states, const Quotas& quotas, const Demand& demand,
                    std::int64_t count, SteadyTime now) {
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
-        state.arrivals.note(now, count * demand.cost.of(i).units, lease_horizon(quota));
+        const QuotaCost& cost = demand.cost.of(i);
+        if (cost.room() > 0) {
+            state.arrivals.note(now, count * cost.units, lease_horizon(quota));
+        }
     });
 }
 

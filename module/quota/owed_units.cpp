@@ -190,7 +190,7 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
              (wanted > 0 && state.lease / kLargeLease >= wanted))) {
             return_lease(state, quota);
         }
-        begin_lease_call(state, quota, lease > 0, now);
+        begin_lease_call(state, quota, wanted > 0, now);
         drop_ended_report(state, quota, now);
         adjusts = adjusts || held_units(state).owes;
     });
@@ -256,9 +256,10 @@ void restore(std::span<QuotaState> states, const Quotas& quotas, const Acquire& 
     if (failure == AcquireFailure::kNotApplied) {
         strike_again(states.front().ban, acquire);
     }
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& /*quota*/) {
-        end_lease_call(state, acquire.is_lease_call);
-    });
+    for_each_table(states, quotas,
+                   [&](QuotaState& state, const TableQuota& /*quota*/, std::size_t table) {
+                       end_lease_call(state, acquire.is_lease_call_for(table));
+                   });
     for_each_adjusted(states, quotas, acquire,
                       [&](QuotaState& state, const TableQuota& quota,
                           std::span<const Adjustment> adjustments, std::size_t table) {

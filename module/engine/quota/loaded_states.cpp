@@ -144,6 +144,10 @@ void LoadedStates::keep_units(std::size_t table) noexcept {
 }
 
 void LoadedStates::save_spent(SteadyTime now) noexcept {
+    if (std::ranges::any_of(stored_, [](const Stored& of) { return !of.place; })) {
+        save(now);
+        return;
+    }
     for (std::size_t i = 0; i < states_.size(); ++i) {
         stripe_.quotas().save_spent(stored_[i].place, stored_[i].key, states_[i], now);
         const std::int64_t spent = std::exchange(states_[i].counts.spent, 0);

@@ -179,13 +179,14 @@ Cost cost_of(ngx_http_request_t* r, const TableCosts& costs) {
 }
 
 Cost used_by(ngx_http_request_t* r, const TableCosts& costs, const Cost& reserved) {
-    if (costs.size() == 1) {
+    if (costs.size() == 1 && reserved.is_uniform()) {
         return Cost(used_by(r, costs.front(), reserved.of(0)));
     }
-    std::vector<QuotaCost> each;
-    each.reserve(costs.size());
-    for (std::size_t i = 0; i < costs.size(); ++i) {
-        each.push_back(used_by(r, costs[i], reserved.of(i)));
+    // Different directives may reserve the same, and one directive may reserve what is left in
+    // each.
+    std::vector<QuotaCost> each(std::max(costs.size(), reserved.size()));
+    for (std::size_t i = 0; i < each.size(); ++i) {
+        each[i] = used_by(r, costs.size() == 1 ? costs.front() : costs[i], reserved.of(i));
     }
     return Cost(each);
 }

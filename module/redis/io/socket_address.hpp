@@ -17,8 +17,8 @@ extern "C" {
 
 namespace tollgate::redis {
 
-/// A socket address, with its text for the log. A copy allocates nothing: links copy addresses where
-/// no exception may pass.
+/// A socket address, with its text for the log. A copy allocates nothing: links copy addresses
+/// where no exception may pass.
 class SocketAddress {
   public:
     /// Copies `length` bytes, at most sizeof(sockaddr_storage).
