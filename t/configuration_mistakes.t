@@ -267,6 +267,7 @@ subtest 'directives of servers and locations' => sub {
         'tollgate_cost 1 settle=2'              => '"settle=" needs a variable',
         'tollgate_cost 1 settle='               => '"settle=" needs a variable',
         'tollgate_cost 5 min=6'                 => '"min=" is a number from 1 to the cost',
+        'tollgate_cost 0 min=1'                 => '"min=" is a number from 1 to the cost',
         'tollgate_cost $arg_a min=0'            => '"min=" is a number from 1 to the cost',
         'tollgate_cost 1 table='                => 'invalid parameter "table="',
         'tollgate api; tollgate_cost 1 table=other' => '"tollgate_cost" has "table=other", which "tollgate" does not name here',

@@ -174,6 +174,36 @@ subtest 'a cost above the limit of a small plan' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'one line for tables that leave different rests' => sub {
+    my $gateway = start(
+        lease  => 'lease=off',
+        limits => { tokens => '2000r/h', spend => '100000r/h' },
+        server => 'location /same { tollgate tokens spend-usd; tollgate_cost 4000 settle=$upstream_http_x_tokens min=1000;
+                                    proxy_pass http://unix:%DIR%/upstream.sock:/chat; }',
+    );
+    is($gateway->get('/same?tokens=', 'k')->status, 200, 'a response without a value');
+    becomes(sub { $gateway->unsettled }, 0, '... is settled');
+    is(counts($gateway), '0 2000 4000', '... by what was reserved in each table');
+    $gateway->nginx->stop;
+};
+
+subtest 'a table that costs nothing beside a lease' => sub {
+    my $gateway = start(
+        limits => { requests => '1000000r/h' }, table => '',
+        http   => 'tollgate_plans users by=$arg_user unit=tokens { plan free 10r/s; } tollgate_plans slow { plan free 1000000r/h in_flight=1; }',
+        server => 'location /all { tollgate api; proxy_pass http://unix:%DIR%/upstream.sock:/; }
+                   location /user { tollgate api users slow; tollgate_headers both; tollgate_cost 0 table=users; tollgate_cost 0 table=slow; proxy_pass http://unix:%DIR%/upstream.sock:/; }',
+    );
+    my $n = 0;
+    Load->run(servers => [$gateway->address], connections => 4, requests => 1000, token => 'k', path => '/all');
+    my $load = Load->run(servers => [$gateway->address], connections => 4, requests => 1000, token => 'k', path => sub { '/user?user=' . $n++ % 100 });
+    is_deeply($load->{status}, { 200 => 1000 }, 'each value is shown, and refuses nothing');
+    my @past = grep { $_->header('X-RateLimit-Reset-tokens') < $_->{date} - 1 || $_->header('X-RateLimit-Remaining-tokens') != 10 }
+        map { my $r = $gateway->get('/user?user=1', 'k'); $r->{date} = time; $r } 1 .. 20;
+    is(scalar @past, 0, '... as it is now');
+    $gateway->nginx->stop;
+};
+
 subtest 'an outage' => sub {
     my $gateway = start(
         redis_options => { conf => ['appendonly yes', 'appendfsync always'] },

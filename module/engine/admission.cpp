@@ -262,8 +262,7 @@ bool Admission::choose_quotas(bool then_applies_policy) {
         if (need_places(*quota_.quotas())) {
             // A place belongs to the id, whatever its group is.
             const IdHash id = key.group.empty() ? quota_.request().id_hash : id_hash(key.id);
-            places_ = std::make_unique<FlightPlaces>(flights_, key.id, id, quota_.quotas(),
-                                                     cost.needs_nothing());
+            places_ = std::make_unique<FlightPlaces>(flights_, key.id, id, quota_.quotas(), cost);
         }
         return true;
     }

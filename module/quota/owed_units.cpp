@@ -180,6 +180,11 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
     bool adjusts = false;
     for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
         const std::int64_t wanted = lease * demand.cost.units_of_step(i);
+        // If tables cost differently, another one may be the reason that the call asks for little.
+        const auto expected =
+            demand.cost.is_uniform()
+                ? 0
+                : static_cast<std::int64_t>(state.arrivals.at(now.steady, lease_horizon(quota)));
         // If only the lease has room for the request, Redis would refuse it: return the lease
         // first. A lease that did not serve the request and is larger than the node expects to need
         // would grow with the next one.
@@ -187,7 +192,7 @@ Acquire prepare(std::span<QuotaState> states, const Quotas& quotas, const Demand
             (!are_current(state, quota, now) || !knows_change(state, demand, now) ||
              idle_at(state.arrivals.last, state.asked, lease_horizon(quota)) <= now.steady ||
              is_exhausted(state, quota, state.lease + demand.cost.of(i).room(), now.latest) ||
-             (wanted > 0 && state.lease / kLargeLease >= wanted))) {
+             (wanted > 0 && state.lease / kLargeLease >= std::max(wanted, expected)))) {
             return_lease(state, quota);
         }
         begin_lease_call(state, quota, wanted > 0, now);

@@ -8,12 +8,21 @@ FlightKey FlightPlaces::key_of(const TableQuota& quota) const {
     return flights_.key_of(id_hash_, quota.table_id);
 }
 
+bool FlightPlaces::are_required() const {
+    for (std::size_t table = 0; table < quotas_->size(); ++table) {
+        if (takes_place_in(table)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 template <typename Enter>
 FlightAnswer FlightPlaces::enter_each(Enter enter) {
-    for (; are_required() && next_ < quotas_->size(); ++next_) {
+    for (; next_ < quotas_->size(); ++next_) {
         const TableQuota& quota = (*quotas_)[next_];
         const FlightAnswer answer =
-            quota.in_flight == 0 ? FlightAnswer::kEntered : enter(key_of(quota), quota);
+            takes_place_in(next_) ? enter(key_of(quota), quota) : FlightAnswer::kEntered;
         if (answer != FlightAnswer::kEntered) {
             return answer;
         }
@@ -35,9 +44,8 @@ FlightAnswer FlightPlaces::enter_alone(bool without_limit) {
 
 void FlightPlaces::leave() noexcept {
     for (std::size_t i = 0; i < next_; ++i) {
-        const TableQuota& quota = (*quotas_)[i];
-        if (quota.in_flight != 0) {
-            flights_.leave(key_of(quota));
+        if (takes_place_in(i)) {
+            flights_.leave(key_of((*quotas_)[i]));
         }
     }
     next_ = 0;

@@ -15,20 +15,20 @@ namespace tollgate::engine {
 /// The places of one request: one in each plan table that limits the requests in flight.
 class FlightPlaces {
   public:
-    /// The request needs a place in each of these tables that has `in_flight`. If it `is_free`, it
-    /// only shows them. `flights` must outlive it.
+    /// The request needs a place in each of these tables that has `in_flight` and in which it costs
+    /// something (see QuotaCost::room). It only shows the others. `flights` must outlive it.
     FlightPlaces(Flights& flights, std::string_view id, const IdHash& id_hash,
-                 std::shared_ptr<const Quotas> quotas, bool is_free)
+                 std::shared_ptr<const Quotas> quotas, Cost cost)
         : flights_(flights),
           id_(id),
           id_hash_(id_hash),
           quotas_(std::move(quotas)),
-          is_free_(is_free) {}
+          cost_(std::move(cost)) {}
     ~FlightPlaces() { leave(); }
     FlightPlaces(const FlightPlaces&) = delete;
     FlightPlaces& operator=(const FlightPlaces&) = delete;
 
-    bool are_required() const { return !is_free_; }
+    bool are_required() const;
 
     /// Takes the places that the request does not have yet. kAsk: the waiter gets the answer for
     /// the next one of them. Throws std::bad_alloc.
@@ -46,6 +46,9 @@ class FlightPlaces {
     std::vector<FlightState> states() const;
 
   private:
+    bool takes_place_in(std::size_t table) const {
+        return (*quotas_)[table].in_flight != 0 && cost_.of(table).room() > 0;
+    }
     FlightKey key_of(const TableQuota& quota) const;
     template <typename Enter>
     FlightAnswer enter_each(Enter enter);
@@ -54,7 +57,7 @@ class FlightPlaces {
     std::string id_;
     IdHash id_hash_;
     std::shared_ptr<const Quotas> quotas_;
-    bool is_free_;
+    Cost cost_;
     std::size_t next_ = 0;  ///< the request has the places of the quotas before this one
 };
 

@@ -87,7 +87,7 @@ CostConf read_words(ngx_conf_t* cf, Words words) {
             }
         } else if (word.starts_with(kMin) && read.least == 0) {
             const auto least = parse_whole_number(word.substr(kMin.size()), 1, kMostRequests);
-            if (!least || (read.constant > 0 && *least > read.constant)) {
+            if (!least || (!has_variables(read.before) && *least > read.constant)) {
                 throw ParseError("\"min=\" is a number from 1 to the cost");
             }
             read.least = *least;
@@ -132,8 +132,12 @@ bool assign_costs(ngx_conf_t* cf, LocationConf& conf, bool is_own) {
         return true;
     }
     const auto& names = conf.tables->names;
+    // What a server says may be for the tables of its locations.
+    const auto& core = core_location(cf);
+    const bool is_for_others = core.name.len == 0 && core.locations != nullptr;
     for (const CostConf& cost : conf.costs->all) {
-        if (is_own && !cost.table.empty() && std::ranges::find(names, cost.table) == names.end()) {
+        if (is_own && !is_for_others && !cost.table.empty() &&
+            std::ranges::find(names, cost.table) == names.end()) {
             log_conf_error(cf, cost.position,
                            "\"tollgate_cost\" has \"table=" + cost.table +
                                "\", which \"tollgate\" does not name here");

@@ -177,8 +177,10 @@ std::string plans_that_refuse(std::span<const PlanTable* const> tables, const Co
             continue;
         }
         for (const Plan& plan : table->plans) {
-            if (std::ranges::any_of(
-                    plan.rates, [&](const Rate& rate) { return rate.limit() < cost.constant; })) {
+            if (std::ranges::any_of(plan.rates, [&](const Rate& rate) {
+                    return rate.limit() <
+                           (cost.least > 0 ? std::min(cost.least, cost.constant) : cost.constant);
+                })) {
                 plans.append(plans.empty() ? "\"" : ", \"")
                     .append(plan.name)
                     .append("\" in \"")

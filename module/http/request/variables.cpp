@@ -90,10 +90,11 @@ Value meta_member(const Outcome& outcome, std::string_view variable) {
 }
 
 /// Whether the name of a variable ends with the name of this table: in lower case, with `_` for
-/// `-`, as nginx names the variables of header fields.
+/// what is no letter or digit, as nginx names the variables of header fields.
 bool names_table(std::string_view variable, std::string_view table) {
     return std::ranges::equal(variable.substr(kCostPrefix.size()), table, {}, {}, [](char c) {
-        return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        const auto byte = static_cast<unsigned char>(c);
+        return std::isalnum(byte) != 0 ? static_cast<char>(std::tolower(byte)) : '_';
     });
 }
 

@@ -1,6 +1,7 @@
 // What a node sends to Redis besides its requests: leases, reports and strikes.
 
 #include <gtest/gtest.h>
+#include <array>
 
 #include "module/quota/owed_units.hpp"
 #include "module/quota/quota_windows.hpp"
@@ -279,6 +280,26 @@ TEST(Prepare, GivesBackALeaseThatTheNodeNoLongerExpectsToNeed) {
     EXPECT_TRUE(node.ask().adjustments.empty()) << "with the next one, of 3 units, it is not large";
     EXPECT_EQ(node.ask(2).adjustments,
               (std::vector{Adjustment{kFirst60s, 0}, Adjustment{kFirst60s, -5}}));
+}
+
+TEST(Prepare, ACallThatTakesNothingOfATableMakesItsLeaseNoYounger) {
+    Node node(Quotas{api({{1000, 60s}}), search({{1000, 60s}})});
+    node.ask();
+    node.apply_reply({{.count = 20}, {.count = 20}}, 5);
+    const SteadyTime asked = node.states[1].asked;
+    node.now += 500ms;
+    node.demand.cost = Cost(std::array{QuotaCost{1}, QuotaCost{0}});
+    for (int i = 0; i < 20; ++i) {
+        node.arrive();
+    }
+    const auto acquire = node.ask(4);
+    EXPECT_GT(acquire.lease, 0);
+    EXPECT_GT(node.states[0].asked, asked);
+    EXPECT_EQ(node.states[0].lease_calls, 1);
+    EXPECT_EQ(node.states[1].asked, asked);
+    EXPECT_EQ(node.states[1].lease_calls, 0);
+    node.restore(acquire, AcquireFailure::kNotApplied);
+    EXPECT_EQ(node.states[0].lease_calls, 0);
 }
 
 TEST(Prepare, GivesBackALeaseToTheWindowsThatOutliveIt) {

@@ -37,8 +37,8 @@ local function add_to_history(name, quota, past, kept, now)
 end
 
 -- Moves the ended days of an id to its history, KEYS[key]. `found` has the values of its tables. The terms of the first
--- table are at `at`, and its hash is KEYS[key + 1]. `added` units are added to each table, or so many times `costs`. Tables of which nothing is written keep their day. Returns Redis's
--- error, if any.
+-- table are at `at`, and its hash is KEYS[key + 1]. `added` units are added to each table, or so many times `costs`.
+-- Tables of which nothing is written keep their day. Returns Redis's error, if any.
 return function(found, at, tables, key, added, now, costs)
     for t = 1, tables do
         local past, windows, width = found[t].past, ARGV[at], 2
