@@ -284,6 +284,7 @@ TEST(Prepare, GivesBackALeaseThatTheNodeNoLongerExpectsToNeed) {
 
 TEST(Prepare, ACallThatTakesNothingOfATableMakesItsLeaseNoYounger) {
     Node node(Quotas{api({{1000, 60s}}), search({{1000, 60s}})});
+    node.arrive();
     node.ask();
     node.apply_reply({{.count = 20}, {.count = 20}}, 5);
     const SteadyTime asked = node.states[1].asked;
