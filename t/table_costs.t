@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use lib 't/lib';
+use Command;
 use Gateway qw(wait_for_room);
 use HeldUpstream;
 use Http;
@@ -88,6 +89,10 @@ subtest 'each unit has its fields' => sub {
     like($both->header('RateLimit-Policy'), qr/^"api-free-hour";q=100;w=3600, "api-free-day";q=1000;w=86400$/, 'policies of requests only');
     unlike($both->header('RateLimit'), qr/tokens|spend/, '... and what is left of them');
     is($gateway->get('/tokens?reserved=1', 'k')->header('RateLimit-Policy'), undef, 'no field without such a policy');
+    my $command = Command->new(redis => $gateway->redis->address, prefix => 't:');
+    my $units = sub { join ' ', map { "$_->{table}=" . ($_->{unit} // '?') } grep { $_->{seconds} == 3600 } @{ $command->json('usage', 'k1')->{windows} } };
+    becomes($units, 'api=requests spend-usd=nano-usd tokens=tokens', 'the command knows the units from the published plans');
+    like($command->run('usage', 'k1')->{out}, qr/^tokens +hour +1000 tokens +/m, '... and prints them');
     is_deeply([map { $_->{unit} } @{ $gateway->get('/usage', 'k')->json->{windows} }], [map { ($_) x 2 } qw(requests tokens nano-usd)], 'the usage has the units');
     $gateway->nginx->stop;
 };

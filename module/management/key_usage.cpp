@@ -25,7 +25,7 @@ TableLimits limits_of(const PlanTable& table, const KeysOfId& keys) {
     // The limits of a table that counts values are those of each value. Without a value, only the
     // day of its history is counted. In a table that counts groups, nothing of an id is.
     return keys.keys.empty() || table.counts_values() || table.by_group
-               ? TableLimits{.table = table.name, .known = true}
+               ? TableLimits{.table = table.name, .unit = table.unit, .known = true}
                : limits_in(table, record_of(keys));
 }
 

@@ -46,6 +46,7 @@ WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& 
     const auto running = roll(window.counted, period, now);
     WindowUsage usage{
         .table = of.table,
+        .unit = of.unit,
         .period = period,
         .count = running.count,
         .previous = std::nullopt,
@@ -72,6 +73,7 @@ WindowUsage bucket_now(const TableLimits& of, const Rate& rate, const WindowCoun
     const WindowCount bucket = roll(stored, rate, now);
     const std::int64_t used = rate.burst - units_left(bucket, rate, false, now);
     return {.table = of.table,
+            .unit = of.unit,
             .period = rate.period,
             .count = used,
             .previous = std::nullopt,
@@ -108,7 +110,8 @@ Limits own_limits(const KeyRecord& record) {
 }
 
 TableLimits limits_in(const PlanTable& table, const KeyRecord& record) {
-    TableLimits found{.table = table.name, .known = true, .lease_time = table.lease_time};
+    TableLimits found{
+        .table = table.name, .unit = table.unit, .known = true, .lease_time = table.lease_time};
     if (const Plan* plan = table.find(record.plan)) {
         const bool is_custom = plan->kind == Plan::Kind::kCustom;
         found.limits = is_custom ? own_limits(record)
@@ -152,6 +155,7 @@ void write_windows(JsonWriter& json, const std::vector<WindowUsage>& windows) {
         for (const auto& window : windows) {
             json.object([&] {
                 json.member("table", window.table);
+                json.member_or_null("unit", window.unit);
                 json.member("window", name_of(window));
                 const Rate& bucket = window.bucket;
                 if (bucket.is_bucket()) {

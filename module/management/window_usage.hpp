@@ -19,6 +19,7 @@ namespace tollgate::management {
 /// quota.
 struct WindowUsage {
     std::string table;
+    std::string unit;  ///< see PlanTable::unit; empty: unknown
     Period period;
     std::int64_t count = 0;                ///< counted in the current window
     std::optional<std::int64_t> previous;  ///< counted in the previous window, if windows slide
@@ -41,6 +42,7 @@ std::optional<std::int64_t> remaining(const WindowUsage& window);
 /// The limits of an id or a group in one table.
 struct TableLimits {
     std::string table;
+    std::string unit{};     ///< see PlanTable::unit; empty: unknown
     Limits limits{};        ///< the known ones
     bool sliding = false;   ///< of `limits`; stored windows have their own value
     bool known = false;     ///< whether `limits` is complete

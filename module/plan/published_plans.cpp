@@ -35,6 +35,7 @@ class PublishedTableReader final : public JsonReceiver {
         table.history = history_;
         table.variable = variable_;
         table.by_group = by_group_;
+        table.unit = unit_;
         table.notify = notify_;
         if (has_ban_) {
             table.ban.emplace();
@@ -70,6 +71,8 @@ class PublishedTableReader final : public JsonReceiver {
     bool string(std::string& value) override {
         if (path_.size() == 1 && path_.back() == "default") {
             default_ = std::move(value);
+        } else if (path_.size() == 1 && path_.back() == "unit" && is_valid_unit(value)) {
+            unit_ = std::move(value);
         } else if (path_.size() == 1 && path_.back() == "by" && value.starts_with('$')) {
             variable_ = value.substr(1);
         } else if (path_.size() == 1 && path_.back() == "by") {
@@ -185,6 +188,7 @@ class PublishedTableReader final : public JsonReceiver {
     std::string default_;
     std::string variable_;
     bool by_group_ = false;
+    std::string unit_{kRequests};
     bool has_ban_ = false;
     std::chrono::days history_{};
     std::vector<std::int64_t> notify_;
@@ -217,6 +221,7 @@ void write_plan(JsonWriter& json, const Plan& plan) {
 }  // namespace
 
 void write_plans(JsonWriter& json, const PlanTable& table) {
+    json.member("unit", table.unit);
     json.object("plans", [&] {
         for (const Plan& plan : table.plans) {
             json.object(plan.name, [&] { write_plan(json, plan); });

@@ -99,8 +99,11 @@ std::string windows_text(const std::vector<management::WindowUsage>& windows,
     Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "LEASED", "REMAINING", "PREVIOUS", "RESET"}};
     for (const auto& window : windows) {
         const auto rest = window.reset - now;
-        rows.push_back({window.table, name_of(window),
-                        window.is_unlimited ? "unlimited" : text_or_dash(window.limit),
+        std::string limit = window.is_unlimited ? "unlimited" : text_or_dash(window.limit);
+        if (!window.unit.empty() && window.unit != kRequests) {
+            limit.append(" ").append(window.unit);
+        }
+        rows.push_back({window.table, name_of(window), std::move(limit),
                         std::to_string(window.used), std::to_string(window.leased),
                         text_or_dash(remaining(window)), text_or_dash(window.previous),
                         format_time(window.reset) + " (" + format_duration(rest) + ")"});

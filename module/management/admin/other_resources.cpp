@@ -155,7 +155,6 @@ Task<AdminResponse> list_plans(ResourceRequest request) {
             for (const PlanTable* table : request.tables) {
                 json.object([&] {
                     json.member("name", table->name);
-                    json.member("unit", table->unit);
                     write_plans(json, *table);
                 });
             }

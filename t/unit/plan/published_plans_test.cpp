@@ -28,20 +28,23 @@ TEST(PublishedPlans, ReadsEachKindOfPlan) {
 TEST(PublishedPlans, ReadsWhatItWrites) {
     PlanTable table;
     table.name = "api";
+    table.unit = "tokens";
     table.plans = {{"free", Plan::Kind::kLimited, {{60, 60s}, {1000, 24h}}, true},
                    {"enterprise", Plan::Kind::kCustom, {}, false},
                    {"partner", Plan::Kind::kUnlimited, {}, false}};
     const std::string json = write_published_table(table, std::chrono::sys_seconds(5s));
-    EXPECT_EQ(json,
-              R"({"plans":{"free":{"rates":["60r/m","1000r/d"],"window":"sliding"},)"
-              R"("enterprise":{"custom":true,"window":"fixed"},"partner":{"unlimited":true}},)"
-              R"("default":null,"published":5})");
+    EXPECT_EQ(
+        json,
+        R"({"unit":"tokens","plans":{"free":{"rates":["60r/m","1000r/d"],"window":"sliding"},)"
+        R"("enterprise":{"custom":true,"window":"fixed"},"partner":{"unlimited":true}},)"
+        R"("default":null,"published":5})");
     EXPECT_EQ(read_published_table("api", json)->history, std::chrono::days(0));
     table.default_plan = "free";
     table.history = std::chrono::days(90);
     const auto read = read_published_table("api", write_published_table(table, {}));
     ASSERT_TRUE(read);
     EXPECT_EQ(read->default_plan, "free");
+    EXPECT_EQ(read->unit, "tokens");
     EXPECT_EQ(read->history, std::chrono::days(90));
     ASSERT_EQ(read->plans.size(), 3U);
     EXPECT_EQ(read->find("free")->rates, table.plans[0].rates);

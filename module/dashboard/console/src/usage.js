@@ -51,18 +51,19 @@ export function resetOf({ refill, used, reset }) {
 }
 
 // A window as meter() shows it. What nodes have leased is told apart from what is used, as far as Redis knows it.
-export function windowOf({ table, window, limit, unlimited, used, leased = 0, remaining, ...rest }, whose = '') {
+export function windowOf({ table, unit, window, limit, unlimited, used, leased = 0, remaining, ...rest }, whose = '') {
     const title = `${table}: ${window}${whose}`;
     const reset = resetOf({ used, ...rest });
+    const units = unit && unit !== 'requests' ? ` ${unit}` : '';
     const spent = `${leased > 0 ? 'at least ' : ''}${format.count(Math.max(0, used - leased))}`;
     const ofLeases = leased > 0 ? `up to ${format.count(leased)} more are leased to nodes; ` : '';
     if (limit === null) {
-        const text = `${spent} used${unlimited ? ', unlimited' : ''}`;
+        const text = `${spent}${units} used${unlimited ? ', unlimited' : ''}`;
         return { title, text, detail: capital(`${ofLeases}${unlimited ? '' : 'the limit is not known here; '}${reset}.`), share: -1 };
     }
     const left = remaining > 0 ? `${format.count(remaining)} left` : 'nothing is left';
     return {
-        title, text: `${spent} of ${format.count(limit)} used`, detail: capital(`${ofLeases}${left}; ${reset}.`),
+        title, text: `${spent} of ${format.count(limit)}${units} used`, detail: capital(`${ofLeases}${left}; ${reset}.`),
         share: limit > 0 ? used / limit : 1, leased: limit > 0 ? leased / limit : 0,
     };
 }
