@@ -72,8 +72,9 @@ ClusterClient::ClusterClient(const RedisConf& conf, std::span<const ServedTable>
 ClusterClient::~ClusterClient() = default;
 
 void ClusterClient::poll() noexcept {
-    // A reply may open another connection, and closes none.
-    for (std::size_t i = 0, count = open_.size(); i < count; ++i) {
+    // A reply may open another connection, which moves the list, and closes none.
+    const std::size_t count = open_.size();
+    for (std::size_t i = 0; i < count; ++i) {
         open_[i]->poll();
     }
 }
