@@ -30,6 +30,7 @@ subtest 'what is published' => sub {
     ok(abs(delete($api->{published}) - $now) < 60, 'the time');
     is_deeply($api, {
         default => 'free',
+        unit    => 'requests',
         plans   => {
             free       => { rates => ['60r/m', '1000r/d'], window => 'sliding' },
             enterprise => { custom => JSON::PP::true, window => 'fixed' },
