@@ -40,7 +40,7 @@ my %windows = (
 );
 
 # Which %PORTn% each server of an nginx has. `all` has the servers of bare and of tollgate.
-my @servers = (qw(bare limit_req limit_req_spent lua tollgate exact settle in_flight values groups status), map { ($_, "${_}_exact") } @shapes);
+my @servers = (qw(bare limit_req limit_req_spent lua tollgate exact settle three in_flight values groups status), map { ($_, "${_}_exact") } @shapes);
 my %port = map { $servers[$_] => $_ + 1 } 0 .. $#servers;
 
 my $limit_req_zones = <<'END';
@@ -57,6 +57,8 @@ my %tollgate = (
     tollgate  => 'tollgate api;',
     exact     => 'tollgate exact;',
     settle    => 'tollgate api; tollgate_cost 2 settle=$one;',
+    three     => 'tollgate api tokens spend; tollgate_cost 1; tollgate_cost 40 settle=$thirty table=tokens;
+                  tollgate_cost 4 settle=$one table=spend;',
     in_flight => 'tollgate in_flight;',
     values    => 'tollgate values;',
     groups    => 'tollgate groups;',
@@ -118,7 +120,8 @@ sub address {
 
 sub _tollgate_http {
     my ($redis, %options) = @_;
-    my $tables = _table('api', 2) . _table('exact', 2, 'lease=off') . _table('in_flight', '2 in_flight') . _table('values', 2, 'by=$http_host') . _table('groups', 2, 'by=group');
+    my $tables = _table('api', 2) . _table('exact', 2, 'lease=off') . _table('in_flight', '2 in_flight') . _table('values', 2, 'by=$http_host') . _table('groups', 2, 'by=group')
+        . join '', map { _table($_, 2) } qw(tokens spend);
     for my $suffix ($options{shapes} ? ('', '_exact') : ()) {
         my $lease = $suffix ? 'lease=off' : '';
         $tables .= _table("$_$suffix", 2, $lease) for qw(api2 b c d);
@@ -129,6 +132,7 @@ sub _tollgate_http {
         tollgate_redis main { server @{[ $redis->address ]}; prefix t:; @{[ $options{redis} // 'timeout 1s;' ]} }
         $tables
         map \$uri \$one { default 1; }
+        map \$uri \$thirty { default 30; }
         server { listen 127.0.0.1:%PORT$port{status}%; location / { tollgate_status; } }
 END
 }

@@ -46,6 +46,7 @@ sub run {
         ['Tollgate, one key',           'granted', my $hot = $measure->($tollgate, 'tollgate', 'one'), '<= 4000'],
         ['Tollgate, one, lease=off',    'granted', $measure->($tollgate, 'exact', 'one')],
         ['Tollgate, one, settle=',      'granted', $measure->($tollgate, 'settle', 'one')],
+        ['three tables, settle=',       'granted', $measure->($tollgate, 'three', 'one')],
         ['Tollgate, one, in_flight',    'granted', $measure->($tollgate, 'in_flight', 'one')],
         ['Tollgate, one, by=$variable', 'granted', $measure->($tollgate, 'values', 'one')],
         ['Tollgate, one, by=group',     'granted', $measure->($tollgate, 'groups', 'grouped')],
