@@ -77,6 +77,12 @@ struct KeySourcesConf {
 
 struct LocationConf;
 
+/// Whether these are the settings of a server that has locations, which inherit them: a server has
+/// no name.
+inline bool is_outer(const ngx_http_core_loc_conf_t& core) {
+    return core.name.len == 0 && core.locations != nullptr;
+}
+
 /// A place where `tollgate` is on: a server, a location, or a block in one.
 struct GuardedPlace {
     void** srv_conf;           ///< of all modules

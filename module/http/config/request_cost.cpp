@@ -133,8 +133,7 @@ bool assign_costs(ngx_conf_t* cf, LocationConf& conf, bool is_own) {
     }
     const auto& names = conf.tables->names;
     // What a server says may be for the tables of its locations.
-    const auto& core = core_location(cf);
-    const bool is_for_others = core.name.len == 0 && core.locations != nullptr;
+    const bool is_for_others = is_outer(core_location(cf));
     for (const CostConf& cost : conf.costs->all) {
         if (is_own && !is_for_others && !cost.table.empty() &&
             std::ranges::find(names, cost.table) == names.end()) {

@@ -117,10 +117,7 @@ void warn_of_subjects(ngx_conf_t* cf) {
     // One that is inherited is seen once for each location, with the same tables or with others.
     std::set<std::pair<const SubjectConf*, const TableSetConf*>> seen;
     for (const auto& place : MainConf::of(cf).guarded) {
-        const auto& core = place.core();
-        // A server with locations is skipped: its locations inherit its settings.
-        const bool is_outer = core.name.len == 0 && core.locations != nullptr;
-        if (!is_outer && place.conf->subject != nullptr &&
+        if (!is_outer(place.core()) && place.conf->subject != nullptr &&
             seen.emplace(place.conf->subject, place.conf->tables).second) {
             warn_of_subject(cf, place);
         }
@@ -131,9 +128,7 @@ void warn_of_unread_bodies(ngx_conf_t* cf) {
     std::set<std::string> seen;
     for (const auto& place : MainConf::of(cf).guarded) {
         const LocationConf& conf = *place.conf;
-        const auto& core = place.core();
-        // A server with locations is skipped: its locations inherit its settings.
-        if (core.name.len == 0 && core.locations != nullptr) {
+        if (is_outer(place.core())) {
             continue;
         }
         const auto warn = [&](const std::string& directive, std::string_view text, Known when) {

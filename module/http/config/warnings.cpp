@@ -111,9 +111,7 @@ void warn_of_auth_basic(ngx_conf_t* cf) {
     std::set<const u_char*> warned;
     for (const auto& place : MainConf::of(cf).guarded) {
         const auto& core = place.core();
-        // A server with locations is skipped: its locations inherit its settings.
-        if ((core.name.len == 0 && core.locations != nullptr) || !needs_bearer(*place.conf) ||
-            core.satisfy == NGX_HTTP_SATISFY_ANY ||
+        if (is_outer(core) || !needs_bearer(*place.conf) || core.satisfy == NGX_HTTP_SATISFY_ANY ||
             !is_on(basic->read<const ngx_http_complex_value_t*>(place.loc_conf,
                                                                 basic->command->offset)) ||
             (core.name.data != nullptr && !warned.insert(core.name.data).second)) {
@@ -199,7 +197,7 @@ void warn_of_costs(ngx_conf_t* cf) {
     for (const auto& place : MainConf::of(cf).guarded) {
         const CostsConf* costs = place.conf->costs;
         const auto& core = place.core();
-        if (costs == nullptr || (core.name.len == 0 && core.locations != nullptr)) {
+        if (costs == nullptr || is_outer(core)) {
             continue;
         }
         for (const CostConf& cost : costs->all) {
