@@ -62,7 +62,7 @@ if not failure then
             end
             local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kGrant, lease_field.kOfOther,
                                       lease_field.kRecalled)
-            local of_table = costs and (costs[t] > 0 and costs[t] or settled[t] and 1 or 0) or needed
+            local of_table = costs and needs[t] or needed
             if of_table > 0 and (values[3] or (values[1] or node) ~= node) then  -- Another node got a lease.
                 recall, recall_leases = recall or rare('recall'), recall_leases or rare('recall_leases')
                 local leased_at, recalled =

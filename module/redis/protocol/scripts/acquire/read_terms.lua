@@ -5,9 +5,11 @@
 known = ARGV[id]
 terms = known + 0
 if ARGV[terms]:find(',', 1, true) then
-    costs, settled, settles, cost, needed = {}, {}, false, 1, 1
+    costs, needs, settled, settles, cost, needed = {}, {}, {}, false, 1, 1
     for units, settling in ARGV[terms]:gmatch('(%d+)(s?)') do
-        costs[#costs + 1], settled[#settled + 1] = units + 0, settling ~= ''
+        local t, of_table = #costs + 1, units + 0
+        costs[t], settled[t] = of_table, settling ~= ''
+        needs[t] = settled[t] and of_table == 0 and 1 or of_table
     end
 else
     costs, settles = nil, ARGV[terms]:byte(-1) == 115

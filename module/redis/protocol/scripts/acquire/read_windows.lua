@@ -162,7 +162,7 @@ for t = 1, tables do
             local of_table = costs[t]
             if of_table > 0 then
                 room = (room - room % of_table) / of_table
-            elseif not settled[t] or room > 0 then
+            elseif needs[t] == 0 or room >= needs[t] then
                 room = math.huge
             end
         end
