@@ -47,8 +47,6 @@ constexpr std::chrono::milliseconds kLeaseTime{3000};
 constexpr std::chrono::milliseconds kLeastLeaseTime{50};
 constexpr std::chrono::milliseconds kMostLeaseTime{60'000};
 
-/// The unit without `unit=`. Its windows are shown in `X-RateLimit-*`.
-constexpr std::string_view kRequests = "requests";
 /// The longest name of a unit.
 constexpr std::size_t kMostUnitLength = 32;
 /// Whether a text may be the name of a unit, which is a part of names of fields: lower-case

@@ -35,6 +35,9 @@ constexpr std::int64_t most_burst(Period period) {
     return kMostDebt / 2 / std::chrono::microseconds(period.length()).count();
 }
 
+/// The unit of a plan table without `unit=`. Its windows are shown in `X-RateLimit-*`.
+constexpr std::string_view kRequests = "requests";
+
 /// The most requests of a rate, and the largest cost that a limit may grant.
 constexpr std::int64_t kMostRequests = 1'000'000'000'000;
 

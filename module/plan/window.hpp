@@ -125,9 +125,9 @@ struct WindowState {
     std::string_view table{};   ///< the name of its plan table; lives as long as its quota
     std::string_view policy{};  ///< its name in `RateLimit`: `free-minute`; lives as long as its
                                 ///< quota
-    std::string_view unit{};  ///< see PlanTable::unit; empty: requests. Lives as long as its quota
-    Instant retry{};          ///< if exhausted: units in leases or slices may be back then; 0:
-                              ///< none are known, or not before the reset
+    std::string_view unit = kRequests;  ///< see PlanTable::unit; lives as long as its quota
+    Instant retry{};  ///< if exhausted: units in leases or slices may be back then; 0:
+                      ///< none are known, or not before the reset
 };
 
 /// Whether two windows have the same unit. Those of one quota refer to the same text.

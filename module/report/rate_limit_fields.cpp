@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 2> kDraftFields{"RateLimit", "RateLimit-P
 constexpr std::string_view kContentBytes = "content-bytes";
 
 bool is_registered(const WindowState& window) {
-    return window.unit.empty() || window.unit == kRequests || window.unit == kContentBytes;
+    return window.unit == kRequests || window.unit == kContentBytes;
 }
 bool is_registered(const FlightState& /*flight*/) {
     return true;
@@ -60,7 +60,7 @@ std::string rate_limit_policy_field(std::span<const WindowState> windows,
     std::string field;
     add_policies(field, windows, [](const WindowState& state) {
         std::string text = ";q=" + std::to_string(state.rate.limit());
-        if (!state.unit.empty() && state.unit != kRequests) {
+        if (state.unit != kRequests) {
             text.append(";qu=\"").append(state.unit).append("\"");
         }
         return text + ";w=" + std::to_string(length_of(state).count());

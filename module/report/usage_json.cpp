@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "module/plan/bucket.hpp"
-#include "module/plan/plan.hpp"
 #include "module/text/json_writer.hpp"
 
 namespace tollgate {
@@ -28,7 +27,7 @@ void add_window(JsonWriter& json, std::string_view table, const WindowState& win
     json.object([&] {
         json.member_or_null("table", table);
         json.member("policy", window.policy);
-        json.member("unit", window.unit.empty() ? kRequests : window.unit);
+        json.member("unit", window.unit);
         json.member("limit", window.rate.limit());
         json.member("period", length_of(window).count());
         if (window.rate.is_bucket()) {

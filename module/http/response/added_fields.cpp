@@ -36,13 +36,10 @@ struct XRateLimitDigits : nginx::Recycled {
     nginx::Digits reset;
 };
 
-bool is_of_requests(const WindowState& window) {
-    return window.unit.empty() || window.unit == kRequests;
-}
-
-/// `NAME-UNIT`, in the pool of the request.
-std::string_view with_unit(ngx_http_request_t* r, std::string_view name, std::string_view unit) {
-    return view(copy(r->pool, std::string(name).append("-").append(unit)));
+/// The name of a field for windows of this unit: `NAME`, or `NAME-UNIT` in the pool of the request.
+std::string_view name_for(ngx_http_request_t* r, std::string_view name, std::string_view unit) {
+    return unit == kRequests ? name
+                             : view(copy(r->pool, std::string(name).append("-").append(unit)));
 }
 
 /// Adds the fields of the binding window of each unit: those of requests, and for another unit the
@@ -62,17 +59,10 @@ void add_x_rate_limit_fields(ngx_http_request_t* r, std::span<const WindowState>
         const auto& digits = *make_pooled<XRateLimitDigits>(r->pool, limit.of(binding.rate.limit()),
                                                             nginx::Digits(binding.remaining),
                                                             reset.of(unix_seconds(binding.reset)));
-        if (is_of_requests(binding)) {
-            add_literal_field(r, "X-RateLimit-Limit", digits.limit.view());
-            add_literal_field(r, "X-RateLimit-Remaining", digits.remaining.view());
-            add_literal_field(r, "X-RateLimit-Reset", digits.reset.view());
-        } else {
-            const std::string_view unit = binding.unit;
-            add_literal_field(r, with_unit(r, "X-RateLimit-Limit", unit), digits.limit.view());
-            add_literal_field(r, with_unit(r, "X-RateLimit-Remaining", unit),
-                              digits.remaining.view());
-            add_literal_field(r, with_unit(r, "X-RateLimit-Reset", unit), digits.reset.view());
-        }
+        const std::string_view unit = binding.unit;
+        add_literal_field(r, name_for(r, "X-RateLimit-Limit", unit), digits.limit.view());
+        add_literal_field(r, name_for(r, "X-RateLimit-Remaining", unit), digits.remaining.view());
+        add_literal_field(r, name_for(r, "X-RateLimit-Reset", unit), digits.reset.view());
     }
 }
 
