@@ -204,7 +204,7 @@ subtest 'a table that costs nothing beside a lease' => sub {
     my $load = Load->run(servers => [$gateway->address], connections => 4, requests => 1000, token => 'k', path => sub { '/user?user=' . $n++ % 100 });
     is_deeply($load->{status}, { 200 => 1000 }, 'each value is shown, and refuses nothing');
     my @past = grep { $_->header('X-RateLimit-Reset-tokens') < $_->{date} - 1 || $_->header('X-RateLimit-Remaining-tokens') != 10 }
-        map { my $r = $gateway->get('/user?user=1', 'k'); $r->{date} = time; $r } 1 .. 20;
+        map { my $date = time; my $r = $gateway->get('/user?user=1', 'k'); $r->{date} = $date; $r } 1 .. 20;
     is(scalar @past, 0, '... as it is now');
     $gateway->nginx->stop;
 };

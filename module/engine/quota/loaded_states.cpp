@@ -144,6 +144,7 @@ void LoadedStates::keep_units(std::size_t table) noexcept {
 }
 
 void LoadedStates::save_spent(SteadyTime now) noexcept {
+    // The worker keeps units of a state without a place: see keep_units.
     if (std::ranges::any_of(stored_, [](const Stored& of) { return !of.place; })) {
         save(now);
         return;
