@@ -86,7 +86,8 @@ end
 -- `keeps` is true if one of the tables keeps a history. `count` is the number of requests.
 -- `needed` is the number of units that each window must have left for a request, and `settles` is true if its cost is
 -- known when it ends. If tables cost differently, `costs` has the cost in each of them, `needs` the units that its windows
--- must have left, and `settled` whether its cost is known when the request ends. All numbers of units before they are written are then those of requests: `cost` is 1.
+-- must have left, and `settled` whether its cost is known when the request ends. All numbers of units before they are
+-- written are then those of requests: `cost` is 1.
 local known, terms, cost, needed, settles, costs, needs, settled, bans, first, tables, keeps, count
 -- The number of ids that follow and are like the last one; the units that these ids want as leases, nil if they want none;
 -- and which of them belongs to the last one.
