@@ -359,8 +359,12 @@ void Admission::apply(Decision decision) {
     if (decision.answer == LocalAnswer::kGranted) {
         grant(decision.is_alone ? Verdict::kDegraded : Verdict::kGranted);
     } else if (decision.answer == LocalAnswer::kLimited) {
-        refuse_limited(Verdict::kLimited, kRateLimitExceeded,
-                       retry_after(outcome_.now, retry_at(outcome_.windows)));
+        // No time to wait makes up for a balance, unless leases may return some of its units.
+        const WindowState* const balance = exhausted_balance(outcome_.windows);
+        const bool waits = balance == nullptr || balance->retry != Instant{};
+        refuse_limited(Verdict::kLimited,
+                       balance == nullptr ? kRateLimitExceeded : kBalanceExhausted,
+                       waits ? retry_after(outcome_.now, retry_at(outcome_.windows)) : 0);
     } else {
         refuse_limited(Verdict::kBanned, kApiKeyBanned,
                        retry_after(outcome_.now, decision.banned_until));

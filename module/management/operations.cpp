@@ -6,6 +6,7 @@
 #include "module/key/api_key.hpp"
 #include "module/key/digest.hpp"
 #include "module/management/acknowledgement.hpp"
+#include "module/management/balance.hpp"
 #include "module/management/ban.hpp"
 #include "module/management/usage_reset.hpp"
 #include "module/text/duration.hpp"
@@ -103,6 +104,10 @@ Task<Durability> change_keys(Caller caller, std::string action, std::string id, 
                              AcceptsVersion condition) {
     auto entry = entry_of(caller, std::move(action), id, audit_text(changes));
     entry.tells_before = true;
+    if (const auto group = changes.values.find(redis::record_field::kGroup);
+        group != changes.values.end()) {
+        co_await require_no_balance_in_other_group(caller.database, caller.keys, id, group->second);
+    }
     KeyOperation operation(caller.database, caller.keys, std::move(entry), std::move(condition));
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
         apply(changes, record);

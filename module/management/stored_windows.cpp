@@ -82,7 +82,8 @@ std::vector<StoredLease> read_leases(const redis::Value& hash) {
 StoredWindows read_windows(const redis::Value& hash) {
     StoredWindows windows;
     for_each_field(hash, [&](Period period, std::string_view part, std::string_view text) {
-        if (part == redis::window_part::kTime || part == redis::window_part::kDebt) {
+        if (period.is_balance() || part == redis::window_part::kTime ||
+            part == redis::window_part::kDebt) {
             return;
         }
         const auto value = parse_whole_number(text, 0, most_of(part, period)).value_or(0);
@@ -97,6 +98,26 @@ StoredWindows read_windows(const redis::Value& hash) {
         }
     });
     return windows;
+}
+
+std::optional<StoredBalance> read_balance(const redis::Value& hash) {
+    const auto fields = hash.fields();
+    const auto number_in = [&](std::string_view part) -> std::optional<std::int64_t> {
+        const auto field = fields.find(redis::balance_field(part));
+        if (field == fields.end()) {
+            return std::nullopt;
+        }
+        const auto& text = field->second;
+        const bool is_negative = text.starts_with('-');
+        const auto number = parse_whole_number(text.substr(is_negative ? 1 : 0), 0, Units::kMost);
+        return is_negative ? -number.value_or(0) : number.value_or(0);
+    };
+    const auto left = number_in(redis::window_part::kLeft);
+    if (!left) {
+        return std::nullopt;
+    }
+    return StoredBalance{.left = *left,
+                         .credited = number_in(redis::window_part::kCredited).value_or(0)};
 }
 
 StoredBuckets read_buckets(const redis::Value& hash) {

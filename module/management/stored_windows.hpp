@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,22 @@ struct StoredWindow {
     bool sliding = false;
 };
 
-/// The windows of one quota, by period.
+/// The windows of one quota that end, by period.
 using StoredWindows = std::map<Period, StoredWindow>;
 
 /// The buckets of one quota, by the period of their rates: see bucket.hpp. Their rates are not
 /// known.
 using StoredBuckets = std::map<Period, WindowCount>;
+
+/// A balance in the hash of a quota.
+struct StoredBalance {
+    std::int64_t left = 0;      ///< below 0 if requests have used more than they took
+    std::int64_t credited = 0;  ///< the sum of all credits
+};
+
+/// Parses the balance in the reply to HGETALL of a quota's hash; empty if it has none. A value is 0
+/// if it is no number.
+std::optional<StoredBalance> read_balance(const redis::Value& hash);
 
 /// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. Skips
 /// fields with other names. A value is 0 if it is not a number from 0 to the latest window, or to

@@ -8,6 +8,7 @@
 
 #include "module/management/group_index.hpp"
 #include "module/management/key_transactions.hpp"
+#include "module/management/stored_windows.hpp"
 #include "module/plan/period.hpp"
 #include "module/plan/value_digest.hpp"
 #include "module/redis/protocol/recall.hpp"
@@ -55,6 +56,21 @@ std::vector<redis::Command> moving_of_day(const redis::Keys& keys, const redis::
     return commands;
 }
 
+/// The command that removes the counts of windows and buckets from the hash of a quota. A balance
+/// remains: it is what the owner has paid for.
+redis::Command removing(const std::string& name, const redis::Value& quota) {
+    redis::Command fields{"HDEL", name};
+    if (!read_balance(quota)) {
+        return {"DEL", name};
+    }
+    for (const auto& [field, text] : quota.fields()) {
+        if (!field.starts_with(redis::balance_field(""))) {
+            fields.emplace_back(field);
+        }
+    }
+    return fields.size() > 2 ? fields : redis::Command{"PERSIST", name};
+}
+
 /// The counters of an id or a group.
 struct Counters {
     OwnerName owner;     ///< of a group: the group as an id without a group
@@ -80,7 +96,7 @@ Task<void> reset_table(Database& database, const redis::Keys& keys, KeyTransacti
         reset.conditions.push_back({.command = {"HGETALL", name}, .elements = quota.texts()});
         reset.commands = moving_of_day(keys, owner, table, quota, replies.value()[1],
                                        time_of_reply(replies.value()[2]));
-        reset.commands.push_back({"DEL", name});
+        reset.commands.push_back(removing(name, quota));
         reset.names = {counters.change};
         const bool is_reset =
             co_await transactions.commit(std::move(reset), KeyTransactions::Audited::kYes);

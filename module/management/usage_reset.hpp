@@ -24,7 +24,7 @@ Task<void> recall_leases(Database& database, const redis::Keys& keys,
                          std::vector<UsageOwner> owners);
 
 /// Removes the counts of an id or a group, which the entry names, in these tables, so that its
-/// windows begin with their whole limits. Recall the leases before.
+/// windows begin with their whole limits. Balances remain. Recall the leases before.
 /// The last day of a table with a history moves to the history of the id: what was granted remains.
 /// Nodes are told that the id or the record of the group has changed. A lease that is not returned
 /// yet can still be used: it is not counted in the new windows, and what is left of it reduces

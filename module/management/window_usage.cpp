@@ -43,7 +43,7 @@ std::int64_t leased_in(const TableLimits& of, Period period, const WindowCount& 
 
 WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& window,
                       const std::vector<StoredLease>& leases, Instant now) {
-    const auto running = roll(window.counted, period, now);
+    const auto running = roll(window.counted, Rate{0, period}, now);
     WindowUsage usage{
         .table = of.table,
         .unit = of.unit,
@@ -68,6 +68,12 @@ WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& 
     return usage;
 }
 
+/// The length in seconds; empty for a balance.
+std::optional<std::int64_t> length_of(const WindowUsage& window) {
+    return window.reset ? std::optional(window_length(*window.reset, window.period).count())
+                        : std::nullopt;
+}
+
 WindowUsage bucket_now(const TableLimits& of, const Rate& rate, const WindowCount& stored,
                        Instant now) {
     const WindowCount bucket = roll(stored, rate, now);
@@ -83,6 +89,21 @@ WindowUsage bucket_now(const TableLimits& of, const Rate& rate, const WindowCoun
             .is_unlimited = false,
             .reset = std::chrono::ceil<std::chrono::seconds>(renewed_at(bucket, rate, now)),
             .bucket = rate};
+}
+
+WindowUsage balance_now(const TableLimits& of, const StoredBalance& balance,
+                        const std::vector<StoredLease>& leases, Instant now) {
+    const std::int64_t used = std::max<std::int64_t>(balance.credited - balance.left, 0);
+    return {.table = of.table,
+            .unit = of.unit,
+            .period = Period::balance(),
+            .count = used,
+            .previous = std::nullopt,
+            .used = used,
+            .leased = leased_in(of, Period::balance(), {kBalanceWindow, used}, leases, now),
+            .limit = balance.credited,
+            .is_unlimited = false,
+            .reset = std::nullopt};
 }
 
 }  // namespace
@@ -141,12 +162,16 @@ void add_windows(std::vector<WindowUsage>& windows, const TableLimits& of, const
             const auto stored = buckets.find(rate.period);
             windows.push_back(bucket_now(
                 of, rate, stored == buckets.end() ? WindowCount{} : stored->second, now));
-        } else if (of.known) {
+        } else if (of.known && !rate.is_balance()) {
             counted.try_emplace(rate.period, StoredWindow{.counted = {}, .sliding = of.sliding});
         }
     }
     for (const auto& [period, window] : counted) {
         windows.push_back(usage_now(of, period, window, leases, now));
+    }
+    const auto balance = read_balance(hash);
+    if (balance || std::ranges::any_of(of.limits.rates, &Rate::is_balance)) {
+        windows.push_back(balance_now(of, balance.value_or(StoredBalance{}), leases, now));
     }
 }
 
@@ -162,7 +187,7 @@ void write_windows(JsonWriter& json, const std::vector<WindowUsage>& windows) {
                     json.member("seconds", refill_time(bucket).count());
                     json.member("refill", format_rate({bucket.requests, bucket.period}));
                 } else {
-                    json.member("seconds", window_length(window.reset, window.period).count());
+                    json.member("seconds", length_of(window));
                     json.member_or_null("refill", "");
                 }
                 json.member("count", window.count);
@@ -172,7 +197,7 @@ void write_windows(JsonWriter& json, const std::vector<WindowUsage>& windows) {
                 json.member("used", window.used);
                 json.member("leased", window.leased);
                 json.member("remaining", remaining(window));
-                json.member("reset", format_time(window.reset));
+                json.member_or_null("reset", window.reset ? format_time(*window.reset) : "");
             });
         }
     });

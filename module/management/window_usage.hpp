@@ -27,10 +27,11 @@ struct WindowUsage {
     /// Of `count`: what the last leases of two nodes have added, if they may hold them still. They
     /// have spent a part of it; further nodes may hold more. 0: none is held, or it is a bucket.
     std::int64_t leased = 0;
-    std::optional<std::int64_t> limit;  ///< empty: unknown, or none
+    std::optional<std::int64_t> limit;  ///< empty: unknown, or none; of a balance, all credits
     bool is_unlimited = false;          ///< the plan has no limit here
-    std::chrono::sys_seconds reset;     ///< end of the current window; when the bucket is full
-    Rate bucket{0, period};             ///< if it is a bucket
+    /// The end of the current window; when the bucket is full. Empty: a balance, which has no end.
+    std::optional<std::chrono::sys_seconds> reset;
+    Rate bucket{0, period};  ///< if it is a bucket
 };
 
 /// What a window or bucket is called: `minute`, `second bucket`.

@@ -27,7 +27,14 @@ constexpr std::array<Unit, 4> kUnits{{
 /// A month has no multiples: two months have no boundary that everybody expects.
 constexpr std::string_view kMonthName = "month";
 
-/// The largest unit that divides the period, which is no month.
+/// The name of a period that is no number of seconds; empty for others.
+std::string_view own_name(Period period) {
+    return period.is_month()     ? kMonthName
+           : period.is_balance() ? kStoredBalance
+                                 : std::string_view();
+}
+
+/// The largest unit that divides the period, which has no name of its own.
 const Unit& unit_of(Period period) {
     return *std::find_if(kUnits.begin(), kUnits.end(),
                          [&](const Unit& unit) { return period.length() % unit.length == 0s; });
@@ -55,8 +62,8 @@ std::optional<Period> parse_period(std::string_view text) {
 }
 
 std::string format_period(Period period) {
-    if (period.is_month()) {
-        return std::string(kMonthName);
+    if (const auto name = own_name(period); !name.empty()) {
+        return std::string(name);
     }
     const Unit& unit = unit_of(period);
     const auto times = multiple_of(unit, period);
@@ -64,8 +71,8 @@ std::string format_period(Period period) {
 }
 
 std::string period_name(Period period) {
-    if (period.is_month()) {
-        return std::string(kMonthName);
+    if (const auto name = own_name(period); !name.empty()) {
+        return std::string(name);
     }
     const Unit& unit = unit_of(period);
     const auto times = multiple_of(unit, period);
@@ -76,12 +83,16 @@ std::string period_name(Period period) {
 }
 
 std::string stored_period(Period period) {
-    return period.is_month() ? std::string(kMonthName) : std::to_string(period.length().count());
+    const auto name = own_name(period);
+    return name.empty() ? std::to_string(period.length().count()) : std::string(name);
 }
 
 std::optional<Period> parse_stored_period(std::string_view text) {
     if (text == kMonthName) {
         return Period::month();
+    }
+    if (text == kStoredBalance) {
+        return Period::balance();
     }
     const auto seconds = parse_whole_number(text, 1, Period::kLongest.count());
     return seconds ? std::optional(Period(std::chrono::seconds(*seconds))) : std::nullopt;

@@ -10,7 +10,8 @@
 
 namespace tollgate {
 
-/// The period of a rate: a number of seconds, or the calendar month in UTC.
+/// The period of a rate: a number of seconds, the calendar month in UTC, or that of a balance,
+/// which never ends.
 class Period {
   public:
     /// The longest period of seconds.
@@ -22,15 +23,22 @@ class Period {
         : code_(static_cast<std::uint32_t>(std::chrono::seconds(length).count())) {}
     /// The calendar month. It is equal to no number of seconds.
     static constexpr Period month() { return Period(kMonth); }
+    /// That of a balance. It is equal to no number of seconds.
+    static constexpr Period balance() { return Period(kBalance); }
     /// See code().
     static constexpr Period of_code(std::uint32_t code) { return Period(code); }
 
     constexpr bool is_month() const { return code_ == kMonth; }
-    /// The length; of a month, the mean length (the Gregorian calendar repeats after 400 years).
+    constexpr bool is_balance() const { return code_ == kBalance; }
+    /// The length; of a month, the mean length (the Gregorian calendar repeats after 400 years); of
+    /// a balance, kForever.
     constexpr std::chrono::seconds length() const {
-        return is_month() ? std::chrono::seconds(std::chrono::months(1))
-                          : std::chrono::seconds(code_);
+        return is_month()     ? std::chrono::seconds(std::chrono::months(1))
+               : is_balance() ? kForever
+                              : std::chrono::seconds(code_);
     }
+    /// The time from the Unix epoch to the end of the year 9999.
+    static constexpr std::chrono::seconds kForever{253'402'300'800};
     /// The bits of a code, and the largest code.
     static constexpr unsigned kCodeBits = 29;
     static constexpr std::uint32_t kLargestCode = (1U << kCodeBits) - 1;
@@ -47,6 +55,7 @@ class Period {
 
   private:
     static constexpr std::uint32_t kMonth = kLargestCode;
+    static constexpr std::uint32_t kBalance = kMonth - 1;
 
     explicit constexpr Period(std::uint32_t code) : code_(code) {}
 
@@ -54,17 +63,20 @@ class Period {
 };
 
 /// Reads the period of a rate: a unit (`s`, `m`, `h`, `d`), a multiple of one (`15m`), or `month`.
-/// nullopt for another text.
+/// nullopt for another text, also for `balance`, which no rate has.
 std::optional<Period> parse_period(std::string_view text);
 
-/// Writes a period as parse_period reads it, in the largest unit that divides it.
+/// Writes a period as parse_period reads it, in the largest unit that divides it; or `balance`.
 std::string format_period(Period period);
 
-/// What the period is called in a policy's name: `minute`, `15-minutes`, `month`.
+/// What the period is called in a policy's name: `minute`, `15-minutes`, `month`, `balance`.
 std::string period_name(Period period);
 
-/// How Redis's fields name the period: by its seconds, or `month`.
+/// How Redis's fields name the period: by its seconds, or `month`, or `balance`.
 std::string stored_period(Period period);
+
+/// What stored_period writes for a balance.
+inline constexpr std::string_view kStoredBalance = "balance";
 
 /// Reads what stored_period writes; nullopt for another text.
 std::optional<Period> parse_stored_period(std::string_view text);

@@ -26,6 +26,7 @@ void set_anonymous(PlanTable& table, Words words) {
     table.anonymous_is_shared = words.back() == kShared;
     words = words.first(words.size() - (table.anonymous_is_shared ? 1 : 0));
     table.anonymous = parse_rates(words.subspan(1));
+    require_no_balance(table.anonymous, "belongs to an id or a group, not to an address");
     for (const Rate& rate : table.anonymous) {
         if (rate.is_bucket()) {
             throw ParseError("\"anonymous\" has no \"burst\"");
@@ -134,6 +135,13 @@ void check_plan_table(const PlanTable& table) {
     if (!table.default_plan.empty() && table.find(table.default_plan) == nullptr) {
         throw ParseError("unknown default plan " + in_quotes(table.default_plan) +
                          " in tollgate_plans " + in_quotes(table.name));
+    }
+    if (table.counts_values()) {
+        for (const Plan& plan : table.plans) {
+            require_no_balance(plan.rates, std::string(kNoBalanceOfValues) + ", in plan " +
+                                               in_quotes(plan.name) + " of tollgate_plans " +
+                                               in_quotes(table.name));
+        }
     }
     // A place of a request in flight belongs to the id: see Flights.
     const auto limited =

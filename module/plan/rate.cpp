@@ -12,6 +12,7 @@ namespace tollgate {
 namespace {
 
 constexpr std::string_view kBurst = "burst=";
+constexpr std::string_view kBalance = "balance";
 
 /// The unit of a rate that is meant by a period such as `min`, `seconds` or `2month`; empty: none.
 std::string_view short_unit(std::string_view period) {
@@ -34,9 +35,9 @@ void set_burst(std::vector<Rate>& rates, std::string_view word) {
     if (rate.is_bucket()) {
         throw ParseError("duplicate parameter " + in_quotes(word));
     }
-    if (rate.period.is_month()) {
-        throw ParseError(in_quotes(format_rate(rate)) +
-                         " has no burst: months have different lengths");
+    if (rate.period.is_month() || rate.is_balance()) {
+        throw ParseError(in_quotes(format_rate(rate)) + " has no burst" +
+                         (rate.is_balance() ? "" : ": months have different lengths"));
     }
     const std::int64_t most = most_burst(rate.period);
     const auto burst = parse_whole_number(word.substr(kBurst.size()), 1, most);
@@ -76,7 +77,7 @@ std::vector<Rate> parse_rates(std::span<const std::string_view> words) {
         if (is_burst(word)) {
             set_burst(rates, word);
         } else {
-            rates.push_back(parse_rate(word));
+            rates.push_back(word == kBalance ? Rate::balance() : parse_rate(word));
         }
     }
     std::ranges::sort(rates, {}, &Rate::period);
@@ -110,9 +111,19 @@ void require_sliding(std::span<const Rate> rates) {
         throw ParseError("\"" + format_rate(*month) +
                          "\" cannot slide: a month has a fixed window");
     }
+    require_no_balance(rates, "cannot slide: it never ends");
+}
+
+void require_no_balance(std::span<const Rate> rates, std::string_view reason) {
+    if (std::ranges::any_of(rates, &Rate::is_balance)) {
+        throw ParseError(in_quotes(kBalance) + " " + std::string(reason));
+    }
 }
 
 std::string format_rate(const Rate& rate) {
+    if (rate.is_balance()) {
+        return std::string(kBalance);
+    }
     return std::to_string(rate.requests) + "r/" + format_period(rate.period) +
            (rate.is_bucket() ? " " + std::string(kBurst) + std::to_string(rate.burst) : "");
 }

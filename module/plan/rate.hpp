@@ -13,14 +13,22 @@
 
 namespace tollgate {
 
+/// The most units of a balance. Redis stores what is left of a balance. A node counts what is
+/// missing to kMostBalance, so that a balance is a window that never ends, and its limit is the
+/// same for all ids.
+constexpr std::int64_t kMostBalance = 1'000'000'000'000'000;
+
 /// A number of requests in each window of a period; or a token bucket that gets this number of
-/// tokens in each period (see bucket.hpp).
+/// tokens in each period (see bucket.hpp); or a balance, whose units are credited to an id.
 struct Rate {
-    std::int64_t requests;  ///< 1 to kMostRequests, or kNoLimit
+    std::int64_t requests;  ///< 1 to kMostRequests, or kNoLimit; of a balance, kMostBalance
     Period period;
     std::int64_t burst = 0;  ///< the tokens of a full bucket, at most most_burst(); 0: a window
 
+    static constexpr Rate balance() { return {kMostBalance, Period::balance()}; }
+
     bool is_bucket() const { return burst > 0; }
+    bool is_balance() const { return period.is_balance(); }
     /// The most units that are granted at once.
     std::int64_t limit() const { return is_bucket() ? burst : requests; }
     bool operator==(const Rate&) const = default;
@@ -58,20 +66,23 @@ constexpr std::size_t kMaxWindows = kMaxRates + 1;
 /// ParseError.
 Rate parse_rate(std::string_view text);
 
-/// Reads one to kMaxRates rates, each optionally followed by `burst=N`, and sorts them by period,
-/// ascending. Throws ParseError, also if two rates have the same period or if a longer period
-/// allows less than a shorter one. A month is longer than 30 days and shorter than 31. It has no
-/// burst.
+/// Reads one to kMaxRates rates, each optionally followed by `burst=N`, or `balance`, and sorts
+/// them by period, ascending. Throws ParseError, also if two rates have the same period or if a
+/// longer period allows less than a shorter one. A month is longer than 30 days and shorter
+/// than 31. It has no burst.
 std::vector<Rate> parse_rates(std::span<const std::string_view> words);
 
 /// The words of a text that are separated by spaces, as views into it.
 std::vector<std::string_view> words_of(std::string_view text);
 
 /// Throws ParseError if windows of these rates cannot slide: months have different lengths, so no
-/// part of the last month overlaps a month that ends now.
+/// part of the last month overlaps a month that ends now, and a balance never ends.
 void require_sliding(std::span<const Rate> rates);
 
-/// Writes a rate as parse_rates reads it: `60r/m`, `10r/s burst=20`.
+/// Throws ParseError if one of the rates is a balance, with this reason.
+void require_no_balance(std::span<const Rate> rates, std::string_view reason);
+
+/// Writes a rate as parse_rates reads it: `60r/m`, `10r/s burst=20`, `balance`.
 std::string format_rate(const Rate& rate);
 
 }  // namespace tollgate

@@ -196,6 +196,9 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, co
         if (by != CountedBy::kId) {
             limits.in_flight = 0;
         }
+        if (by == CountedBy::kValue) {
+            require_no_balance(limits.rates, kNoBalanceOfValues);
+        }
         if (by == CountedBy::kValue && table->has_history()) {
             TableQuota& all = quotas.emplace_back(quota_in(*table, {}, CountedBy::kValues));
             all.policies.resize(all.rates.size());

@@ -132,6 +132,10 @@ bool have_limit(const Quotas& quotas);
 std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key,
                                     const KeyRecord* group = nullptr);
 
+/// Why no plan of a table that counts values has a balance.
+inline constexpr std::string_view kNoBalanceOfValues =
+    "belongs to an id or a group, not to a value of a variable";
+
 /// A table that counts values, and the value of a request.
 struct TableValue {
     std::uint32_t table_id = 0;  ///< name_hash of its name

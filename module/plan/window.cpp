@@ -103,6 +103,13 @@ const WindowState* binding_window(std::span<const WindowState> windows, const Wi
     return binding;
 }
 
+const WindowState* exhausted_balance(std::span<const WindowState> windows) {
+    const auto found = std::ranges::find_if(windows, [](const WindowState& window) {
+        return window.exhausted && window.rate.is_balance();
+    });
+    return found == windows.end() ? nullptr : &*found;
+}
+
 ExactInstant retry_at(std::span<const WindowState> windows) {
     ExactInstant last{};
     for (const WindowState& window : windows) {

@@ -22,17 +22,28 @@ std::int64_t month_number(Instant now);
 /// When the month of this number begins.
 Instant month_start(std::int64_t number);
 
+/// The number of the only window of a balance. A balance that Redis has not counted has the number
+/// 0, as windows have a past number then: no unit is left.
+inline constexpr std::int64_t kBalanceWindow = 1;
+
 /// The number of the fixed window that contains `now`. Windows are aligned to the Unix epoch, so
 /// also to UTC; months are those of the calendar.
 constexpr std::int64_t window_number(Instant now, Period period) {
+    if (period.is_balance()) {
+        return kBalanceWindow;
+    }
     if (period.is_month()) {
         return month_number(now);
     }
     return std::chrono::floor<std::chrono::seconds>(now).time_since_epoch() / period.length();
 }
 
-/// When the fixed window of this number ends and the next begins.
+/// When the fixed window of this number ends and the next begins. A balance begins with the Unix
+/// epoch and ends at kLatestInstant.
 constexpr Instant window_end(std::int64_t number, Period period) {
+    if (period.is_balance()) {
+        return number < kBalanceWindow ? Instant() : kLatestInstant;
+    }
     return period.is_month() ? month_start(number + 1) : Instant((number + 1) * period.length());
 }
 
@@ -58,9 +69,9 @@ using WindowCounts = std::vector<WindowCount, SpareAllocator<WindowCount, kMaxWi
 /// A window in the future is kept if it begins within this time. The next one is kept in any case.
 constexpr std::chrono::seconds kMostAhead{60};
 
-/// The window that is current at `now`, given the last counted one. One in the future is kept, see
-/// kMostAhead: Redis's clock went back, at a failover. One that is further in the future was
-/// counted by a wrong clock and is dropped. The acquire script does the same.
+/// The window that is current at `now`, given the last counted one, of a period that ends. One in
+/// the future is kept, see kMostAhead: Redis's clock went back, at a failover. One that is further
+/// in the future was counted by a wrong clock and is dropped. The acquire script does the same.
 WindowCount roll(const WindowCount& window, Period period, Instant now);
 
 /// A time of a bucket, in us as WindowCount::previous has it, at `now`: one that is more than
@@ -73,8 +84,12 @@ constexpr std::int64_t bucket_time(std::int64_t time, Instant now) {
 
 /// Returns the window that is current at `now`, given the last counted one: see roll() with a
 /// Period. A bucket never ends; another rate makes it another one with the same debt. See
-/// bucket_time.
+/// bucket_time. Nothing is left of a balance that Redis has not counted.
 inline WindowCount roll(const WindowCount& window, const Rate& rate, Instant now) {
+    if (rate.is_balance()) {
+        return window.number == kBalanceWindow ? window
+                                               : WindowCount{kBalanceWindow, rate.requests, 0};
+    }
     return rate.is_bucket()
                ? WindowCount{rate.requests, window.count, bucket_time(window.previous, now)}
                : roll(window, rate.period, now);
@@ -145,6 +160,9 @@ const WindowState* binding_window(std::span<const WindowState> windows);
 /// The window to show if only one can be shown of those that have the unit of `like`, which is one
 /// of the windows.
 const WindowState* binding_window(std::span<const WindowState> windows, const WindowState& like);
+
+/// The exhausted balance among these windows; nullptr if there is none.
+const WindowState* exhausted_balance(std::span<const WindowState> windows);
 
 /// When a refused request may be granted: when each exhausted window has reset, or has units from
 /// leases. 0 if there are no windows.

@@ -80,7 +80,7 @@ std::optional<std::size_t> decide_windows(std::span<const CountedWindow> windows
     bool is_granted = true;
     for (const CountedWindow& window : windows) {
         if (windows_ahead(window, now) < 0) {
-            *window.count = roll(*window.count, window.rate.period, now);
+            *window.count = roll(*window.count, window.rate, now);
         }
         // A cost of 0 is granted in any case, as in the script.
         is_granted = is_granted && (cost == 0 || units_left(window, now) >= cost);

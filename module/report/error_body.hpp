@@ -47,6 +47,8 @@ constexpr Error kCostExceedsLimit{
     "cost_exceeds_limit",
     "This request costs more than the limit allows at once; it is refused at any time.",
     kQuotaExceeded};
+constexpr Error kBalanceExhausted{
+    "balance_exhausted", "Too few units are left of the balance of this API key.", kQuotaExceeded};
 constexpr Error kTooManyInFlight{
     "too_many_in_flight",
     "Too many requests of this API key are in progress; wait until one of them has ended.",

@@ -58,7 +58,10 @@ bool is_rate_limit_field(std::string_view name) {
 std::string rate_limit_policy_field(std::span<const WindowState> windows,
                                     std::span<const FlightState> flights) {
     std::string field;
-    add_policies(field, windows, [](const WindowState& state) {
+    WindowStates limited;
+    std::ranges::remove_copy_if(windows, std::back_inserter(limited),
+                                [](const WindowState& state) { return state.rate.is_balance(); });
+    add_policies(field, limited, [](const WindowState& state) {
         std::string text = ";q=" + std::to_string(state.rate.limit());
         if (state.unit != kRequests) {
             text.append(";qu=\"").append(state.unit).append("\"");
@@ -75,6 +78,9 @@ std::string rate_limit_field(std::span<const WindowState> windows,
                              std::span<const FlightState> flights, ExactInstant now) {
     std::string field;
     add_policies(field, windows, [now](const WindowState& state) {
+        if (state.rate.is_balance()) {
+            return ";r=" + std::to_string(state.remaining);
+        }
         const auto rest =
             std::chrono::ceil<std::chrono::seconds>(std::max<ExactInstant>(state.reset, now) - now);
         return ";r=" + std::to_string(state.remaining) + ";t=" + std::to_string(rest.count());

@@ -28,13 +28,18 @@ void add_window(JsonWriter& json, std::string_view table, const WindowState& win
         json.member_or_null("table", table);
         json.member("policy", window.policy);
         json.member("unit", window.unit);
-        json.member("limit", window.rate.limit());
-        json.member("period", length_of(window).count());
+        const bool is_balance = window.rate.is_balance();
+        if (!is_balance) {
+            json.member("limit", window.rate.limit());
+            json.member("period", length_of(window).count());
+        }
         if (window.rate.is_bucket()) {
             json.member("refill", format_rate({window.rate.requests, window.rate.period}));
         }
         json.member("remaining", window.remaining);
-        json.member("reset", unix_seconds(window.reset));
+        if (!is_balance) {
+            json.member("reset", unix_seconds(window.reset));
+        }
         json.member("exhausted", window.exhausted || window.remaining == 0);
     });
 }

@@ -44,10 +44,12 @@ TableQuota quota_of(const WindowLayout& layout, bool is_small, std::uint32_t tab
     quota.table_id = table;
     for (const std::uint32_t period : layout.periods) {
         if (period != 0) {
+            const Period of_rate = WindowLayout::period_of(period);
             const bool is_bucket = WindowLayout::is_bucket(period);
             // Nothing is refused, and no lease is recalled, by limits that are not known.
-            quota.rates.push_back({is_small ? kNoLimit : kNoLimit - 1,
-                                   WindowLayout::period_of(period), is_bucket ? 1 : 0});
+            quota.rates.push_back(of_rate.is_balance() ? Rate::balance()
+                                                       : Rate{is_small ? kNoLimit : kNoLimit - 1,
+                                                              of_rate, is_bucket ? 1 : 0});
         }
     }
     return quota;

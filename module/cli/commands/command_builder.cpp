@@ -104,6 +104,21 @@ void add_import_force_option(CLI::App& command, CommandLine& line) {
     option->description(option->get_description() + "; accept a key that was revoked");
 }
 
+void add_credit_options(CLI::App& command, CommandLine& line) {
+    command.add_option("UNITS", line.credit.units, "Number of units to add")
+        ->required()
+        ->type_name("UNITS");
+    command
+        .add_option("--ref", line.credit.reference,
+                    "Reference of the credit, such as the number of an order")
+        ->required();
+    command.add_option("--table", line.credit.table,
+                       "Plan table that has the balance; needed if several tables have one");
+    add_note(command,
+             "A reference is credited once: the command may be repeated, also if its output was "
+             "lost. With other units, a reference that was credited is refused.");
+}
+
 CLI::Option* add_field_option(CLI::App& command, const redis::RecordField& field,
                               CommandLine& line) {
     const std::string name(field.option);

@@ -58,6 +58,9 @@ void add_import_force_option(CLI::App& command, CommandLine& line);
 CLI::Option* add_field_option(CLI::App& command, const redis::RecordField& field,
                               CommandLine& line);
 
+/// Defines the argument and the options of a command that credits a balance.
+void add_credit_options(CLI::App& command, CommandLine& line);
+
 /// What the command line and the environment say, and otherwise the configuration files. They are
 /// not read if they are not needed.
 Configuration configuration_of(const CommandLine& line);

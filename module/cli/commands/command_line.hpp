@@ -30,6 +30,14 @@ struct TopOptions {
     std::size_t budget = 5000;      ///< maximum number of watched ids, see QuotaWatch
 };
 
+/// The argument and the options of `key credit` and `group credit`.
+struct CreditOptions {
+    std::int64_t units = 0;
+    std::string reference;
+    std::string table;        ///< empty: the only one with a balance
+    bool is_subject = false;  ///< the id needs no key
+};
+
 /// The options of `tollgate notify`.
 struct NotifyOptions {
     std::string url;          ///< of the receiver
@@ -69,6 +77,7 @@ struct CommandLine {
     TopOptions top;
     SimulateOptions simulate;
     NotifyOptions notify;
+    CreditOptions credit;
     std::string url;                    ///< the argument URL of `status`
     std::vector<std::string> statuses;  ///< `doctor --status`
     std::string gateway_user;           ///< `doctor --gateway-user`; empty: it is not checked

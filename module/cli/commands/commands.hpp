@@ -24,6 +24,8 @@ void revoke_key(RedisSession& session, const CommandLine& line);
 void rotate_key(RedisSession& session, const CommandLine& line);
 void reset_usage(RedisSession& session, const CommandLine& line);
 void reindex_keys(RedisSession& session, const CommandLine& line);
+void credit_key(RedisSession& session, const CommandLine& line);
+void credit_group(RedisSession& session, const CommandLine& line);
 void set_group(RedisSession& session, const CommandLine& line);
 void show_group(RedisSession& session, const CommandLine& line);
 void list_groups(RedisSession& session, const CommandLine& line);

@@ -15,7 +15,7 @@ constexpr std::string_view kGroupNote =
 constexpr std::string_view kResetGroupNote =
     "The windows of the group in all plan tables with by=group begin with their whole limits. "
     "Nodes are asked to return their leases before; a lease that is not returned within 300 ms can "
-    "still be used. The counts of its ids remain: see key reset.";
+    "still be used. Its balance and the counts of its ids remain: see key reset.";
 
 /// Defines a command with the argument GROUP.
 CLI::App& add_group_command(CLI::App& app, const std::string& name, const std::string& description,
@@ -49,6 +49,9 @@ void define_group(CLI::App& app, CommandLine& line) {
     add_note(
         add_group_command(group, "reset", "Begin the windows of a group anew", line, reset_group),
         kResetGroupNote);
+    add_credit_options(add_group_command(group, "credit", "Add units to the balance of a group",
+                                         line, credit_group),
+                       line);
     add_group_command(group, "delete", "Remove the plan and the limits of a group", line,
                       delete_group);
 }

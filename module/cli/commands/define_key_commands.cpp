@@ -13,7 +13,8 @@ constexpr std::string_view kReadNote =
 constexpr std::string_view kResetNote =
     "The windows of all plan tables begin with their whole limits. Nodes are asked to return their "
     "leases before; a lease that is not returned within 300 ms can still be used. What was granted "
-    "today remains in the history. The ban, the strikes and the counts of values remain.";
+    "today remains in the history. The balance, the ban, the strikes and the counts of values "
+    "remain.";
 
 constexpr std::string_view kRevokeNote =
     "The ban of the id is removed too. The usage of its quotas remains until the windows end, and "
@@ -83,6 +84,11 @@ void define_key(CLI::App& app, CommandLine& line) {
     add_id_command(key, "enable", "Enable a disabled key", line, enable_key);
     add_note(add_id_command(key, "reset", "Begin the windows of an id anew", line, reset_usage),
              kResetNote);
+    CLI::App& credit =
+        add_id_command(key, "credit", "Add units to the balance of an id", line, credit_key);
+    add_credit_options(credit, line);
+    credit.add_flag("--subject", line.credit.is_subject,
+                    "The id may be one without a key that was never counted");
     CLI::App& revoke =
         add_id_command(key, "revoke", "Remove an id and its keys permanently", line, revoke_key);
     revoke.add_flag("--yes", line.confirmed, "Do not ask; required without a terminal");

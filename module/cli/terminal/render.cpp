@@ -98,15 +98,16 @@ std::string windows_text(const std::vector<management::WindowUsage>& windows,
     }
     Rows rows{{"TABLE", "WINDOW", "LIMIT", "USED", "LEASED", "REMAINING", "PREVIOUS", "RESET"}};
     for (const auto& window : windows) {
-        const auto rest = window.reset - now;
+        const std::string reset = window.reset ? format_time(*window.reset) + " (" +
+                                                     format_duration(*window.reset - now) + ")"
+                                               : "never";
         std::string limit = window.is_unlimited ? "unlimited" : text_or_dash(window.limit);
         if (!window.unit.empty() && window.unit != kRequests) {
             limit.append(" ").append(window.unit);
         }
         rows.push_back({window.table, name_of(window), std::move(limit),
                         std::to_string(window.used), std::to_string(window.leased),
-                        text_or_dash(remaining(window)), text_or_dash(window.previous),
-                        format_time(window.reset) + " (" + format_duration(rest) + ")"});
+                        text_or_dash(remaining(window)), text_or_dash(window.previous), reset});
     }
     return "\n" + align_columns(rows);
 }
@@ -166,6 +167,22 @@ std::string render_history(Format format, const std::string& id,
         rows.push_back({management::format_day(day.day), day.table, std::to_string(day.units)});
     }
     return align_columns(rows);
+}
+
+std::string render_credited(Format format, const std::string& owner,
+                            const management::Credited& credited) {
+    if (format == Format::kJson) {
+        return document_of([&](JsonWriter& json) {
+            json.member("id", owner);
+            write_credited(json, credited);
+        });
+    }
+    return align_columns({{"id", owner},
+                          {"table", credited.table},
+                          {"unit", credited.unit},
+                          {"credited", std::to_string(credited.credited) +
+                                           (credited.is_repeated ? " (no change: repeated)" : "")},
+                          {"left", std::to_string(credited.left)}});
 }
 
 std::string render_ban(Format format, const management::KeyBan& ban) {

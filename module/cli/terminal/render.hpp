@@ -8,6 +8,7 @@
 
 #include "module/cli/terminal/output.hpp"
 #include "module/cli/terminal/text_layout.hpp"
+#include "module/management/balance.hpp"
 #include "module/management/ban.hpp"
 #include "module/management/group_usage.hpp"
 #include "module/management/groups.hpp"
@@ -28,6 +29,10 @@ std::string render_history(Format format, const std::string& id,
 
 /// The strikes and the ban of an id.
 std::string render_ban(Format format, const management::KeyBan& ban);
+
+/// A balance of this id or group after a credit.
+std::string render_credited(Format format, const std::string& owner,
+                            const management::Credited& credited);
 
 /// Ids that are banned.
 std::string render_bans(Format format, const std::vector<management::KeyBan>& bans);

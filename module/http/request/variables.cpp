@@ -29,6 +29,13 @@ Value of_binding(const Outcome& outcome, Read read) {
     return window == nullptr ? Value() : Value(std::to_string(read(*window)));
 }
 
+/// What windows have and a balance has not.
+template <typename Read>
+Value unless_balance(const Outcome& outcome, Read read) {
+    const WindowState* window = outcome.binding();
+    return window != nullptr && window->rate.is_balance() ? Value() : of_binding(outcome, read);
+}
+
 constexpr std::string_view kVariablePrefix = "tollgate_";
 constexpr std::string_view kMetaPrefix = "tollgate_meta_";
 constexpr std::string_view kCostPrefix = "tollgate_cost_";
@@ -67,7 +74,7 @@ constexpr std::array<Variable, 14> kVariables{{
      }},
     {"tollgate_limit",
      [](const RequestContext& c) {
-         return of_binding(c.outcome(), [](const WindowState& w) { return w.rate.limit(); });
+         return unless_balance(c.outcome(), [](const WindowState& w) { return w.rate.limit(); });
      }},
     {"tollgate_remaining",
      [](const RequestContext& c) {
@@ -75,7 +82,8 @@ constexpr std::array<Variable, 14> kVariables{{
      }},
     {"tollgate_reset",
      [](const RequestContext& c) {
-         return of_binding(c.outcome(), [](const WindowState& w) { return unix_seconds(w.reset); });
+         return unless_balance(c.outcome(),
+                               [](const WindowState& w) { return unix_seconds(w.reset); });
      }},
 }};
 

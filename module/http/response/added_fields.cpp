@@ -60,9 +60,15 @@ void add_x_rate_limit_fields(ngx_http_request_t* r, std::span<const WindowState>
                                                             nginx::Digits(binding.remaining),
                                                             reset.of(unix_seconds(binding.reset)));
         const std::string_view unit = binding.unit;
-        add_literal_field(r, name_for(r, "X-RateLimit-Limit", unit), digits.limit.view());
+        // A node does not know what was credited to a balance, which never resets.
+        const bool is_balance = binding.rate.is_balance();
+        if (!is_balance) {
+            add_literal_field(r, name_for(r, "X-RateLimit-Limit", unit), digits.limit.view());
+        }
         add_literal_field(r, name_for(r, "X-RateLimit-Remaining", unit), digits.remaining.view());
-        add_literal_field(r, name_for(r, "X-RateLimit-Reset", unit), digits.reset.view());
+        if (!is_balance) {
+            add_literal_field(r, name_for(r, "X-RateLimit-Reset", unit), digits.reset.view());
+        }
     }
 }
 
@@ -76,9 +82,12 @@ void add_rate_limit_fields(ngx_http_request_t* r, ngx_uint_t families,
         add_x_rate_limit_fields(r, windows);
     }
     if ((families & kIetf) != 0) {
+        // A balance has no policy: its limit is what was credited.
         if (const auto policy = rate_limit_policy_field(windows, flights); !policy.empty()) {
             add_field(r, "RateLimit-Policy", policy);
-            add_field(r, "RateLimit", rate_limit_field(windows, flights, now));
+        }
+        if (const auto rest = rate_limit_field(windows, flights, now); !rest.empty()) {
+            add_field(r, "RateLimit", rest);
         }
     }
 }

@@ -45,6 +45,8 @@ constexpr std::array kErrorKinds{
     ErrorKind{Reason::kExpired, 409, "key_expired"},
     ErrorKind{Reason::kConcurrentChange, 409, "concurrent_change"},
     ErrorKind{Reason::kReplaced, 409, "concurrent_change"},
+    ErrorKind{Reason::kReferenceReused, 409, "reference_reused"},
+    ErrorKind{Reason::kHasBalance, 409, "has_balance"},
     ErrorKind{Reason::kConditionFailed, 412, "precondition_failed"},
     ErrorKind{Reason::kUnsupportedMedia, 415, "unsupported_media_type"},
     ErrorKind{Reason::kRequestReused, 422, "idempotency_key_reused"},

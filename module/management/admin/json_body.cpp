@@ -223,12 +223,21 @@ JsonBody::Objects JsonBody::take_objects(const std::string& name) {
     return take_as<Objects>(name, "a list of objects").value_or(Objects{});
 }
 
-std::optional<bool> JsonBody::take_flag(const std::string& name) {
-    const auto scalar = take_as<Scalar>(name, "true or false");
-    if (scalar && !std::holds_alternative<bool>(*scalar)) {
-        refuse_type(name, "true or false");
+template <typename Type>
+std::optional<Type> JsonBody::take_scalar(const std::string& name, const std::string& type) {
+    auto scalar = take_as<Scalar>(name, type);
+    if (scalar && !std::holds_alternative<Type>(*scalar)) {
+        refuse_type(name, type);
     }
-    return scalar ? std::optional(std::get<bool>(*scalar)) : std::nullopt;
+    return scalar ? std::optional(std::get<Type>(std::move(*scalar))) : std::nullopt;
+}
+
+std::optional<bool> JsonBody::take_flag(const std::string& name) {
+    return take_scalar<bool>(name, "true or false");
+}
+
+std::optional<std::int64_t> JsonBody::take_number(const std::string& name) {
+    return take_scalar<std::int64_t>(name, "a whole number");
 }
 
 void JsonBody::require_empty() const {

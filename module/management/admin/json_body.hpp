@@ -48,6 +48,8 @@ class JsonBody {
     /// The elements of a list of objects. Empty if there is none.
     Objects take_objects(const std::string& name);
     std::optional<bool> take_flag(const std::string& name);
+    /// A number with a fraction, or beyond 64 bits, has another type.
+    std::optional<std::int64_t> take_number(const std::string& name);
 
     /// Throws OperationError with Reason::kInvalid if a member is left.
     void require_empty() const;
@@ -56,6 +58,8 @@ class JsonBody {
     std::optional<Member> take(const std::string& name);
     template <typename Type>
     std::optional<Type> take_as(const std::string& name, const std::string& type);
+    template <typename Type>
+    std::optional<Type> take_scalar(const std::string& name, const std::string& type);
 
     std::map<std::string, Member, std::less<>> members_;
 };

@@ -212,6 +212,17 @@ KeyChanges read_group_changes(std::string_view body) {
     return changes;
 }
 
+Credit read_credit(std::string_view body) {
+    JsonBody json(body);
+    Credit credit{.owner = {},
+                  .table = json.take_text("table").value_or(""),
+                  .units = json.take_number("units").value_or(0),
+                  .reference = json.take_text("reference").value_or(""),
+                  .may_be_subject = json.take_flag("subject").value_or(false)};
+    json.require_empty();
+    return credit;
+}
+
 std::chrono::seconds read_overlap(std::string_view body) {
     JsonBody json(body);
     const auto text = json.take_text("overlap").value_or(std::string(kDefaultOverlap));

@@ -7,6 +7,7 @@
 
 #include "module/management/admin/caller_rights.hpp"
 #include "module/management/admin/json_body.hpp"
+#include "module/management/balance.hpp"
 #include "module/management/key_changes.hpp"
 
 namespace tollgate::management {
@@ -44,6 +45,9 @@ KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now,
 
 /// The changes of `PATCH groups/ID`: a JSON Merge Patch.
 KeyChanges read_group_changes(std::string_view body);
+
+/// The credit of `POST keys/ID/credit` and `POST groups/ID/credit`, without its owner.
+Credit read_credit(std::string_view body);
 
 /// The overlap of `POST keys/ID/rotate`: kDefaultOverlap unless the body has another one.
 std::chrono::seconds read_overlap(std::string_view body);

@@ -118,9 +118,10 @@ struct Endpoint {
     std::optional<UsageOf> resets{};  ///< whose counts it resets
     std::optional<Lane> own_lane{};   ///< in place of the usual one of reads or changes
     bool may_change_state = false;    ///< its body may change the state of a key
+    bool has_reference = false;       ///< a POST whose body has a reference, which is used once
 
     /// Whether an `Idempotency-Key` makes the request safe to repeat.
-    bool takes_idempotency_key() const { return method == "POST" && !is_read; }
+    bool takes_idempotency_key() const { return method == "POST" && !is_read && !has_reference; }
     /// Where the request waits. A change of a state has another lane: see lane_of().
     Lane lane() const {
         return own_lane.value_or(method == "GET" || is_read ? Lane::kLists : Lane::kChanges);
@@ -132,6 +133,8 @@ struct Endpoint {
 std::span<const Endpoint> key_endpoints();
 /// Those below `groups`.
 std::span<const Endpoint> group_endpoints();
+/// The endpoints that credit balances.
+std::span<const Endpoint> balance_endpoints();
 /// All others, some of them below `keys`.
 std::span<const Endpoint> other_endpoints();
 
@@ -141,8 +144,8 @@ Task<AdminResponse> execute_batch(ResourceRequest request);
 inline constexpr std::size_t kLongestBatch = 1048576;
 
 /// All endpoints. Those of one path follow each other.
-inline std::array<std::span<const Endpoint>, 3> endpoints() {
-    return {key_endpoints(), group_endpoints(), other_endpoints()};
+inline std::array<std::span<const Endpoint>, 4> endpoints() {
+    return {key_endpoints(), group_endpoints(), balance_endpoints(), other_endpoints()};
 }
 
 }  // namespace tollgate::management

@@ -98,6 +98,11 @@ void add_table(Words& terms, const TableQuota& quota) {
             }
             continue;
         }
+        if (rate.is_balance()) {
+            terms.add_joined(window_field(period, window_part::kLeft));  // in place of a number
+            terms.add_joined(window_field(period, window_part::kLeft));
+            continue;
+        }
         terms.add_joined(window_field(period, window_part::kNumber));
         terms.add_joined(window_field(period, window_part::kCount));
         if (quota.sliding) {
@@ -153,10 +158,11 @@ void add_adjustments(Words& ids, const Acquire& acquire) {
     auto adjustment = acquire.adjustments.begin();
     for (std::size_t table = 0; table < acquire.quotas->size(); ++table) {
         add_report_number(ids, acquire, table);
-        for (std::size_t i = 0; i < (*acquire.quotas)[table].rates.size(); ++i, ++adjustment) {
-            ids.add(adjustment->number);
+        for (const Rate& rate : (*acquire.quotas)[table].rates) {
+            ids.add(adjustment->number - first_number(rate));
             ids.add(adjustment->units);
             ids.add(adjustment->previous);
+            ++adjustment;
         }
     }
 }

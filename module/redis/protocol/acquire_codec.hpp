@@ -50,6 +50,12 @@ struct AcquireContext {
 /// The time that a call takes in Redis is bounded with them.
 constexpr std::size_t kMostReplyNumbers = 3'900;
 
+/// The number of the first window of this rate. The script computes a number from the time and the
+/// length, so that of a balance is 0 there.
+inline std::int64_t first_number(const Rate& rate) {
+    return rate.is_balance() ? kBalanceWindow : 0;
+}
+
 /// How many numbers a reply may have for an id with these quotas.
 std::size_t reply_numbers(const Quotas& quotas);
 

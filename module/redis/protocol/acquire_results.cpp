@@ -138,7 +138,9 @@ void read_one(Numbers& numbers, const Acquire& acquire, Instant now, Acquired& a
                 }
                 continue;
             }
-            window.number = numbers.next(window_number(kLatestInstant, rate.period));
+            const std::int64_t first = first_number(rate);
+            window.number =
+                first + numbers.next(window_number(kLatestInstant, rate.period) - first);
             window.count = numbers.next();
             window.previous = quota.sliding ? numbers.next() : 0;
         }

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "module/plan/period.hpp"
+
 // What Tollgate stores in Redis: names of keys, and fields of hashes. The scripts, the engine and
 // the command take all names from here.
 
@@ -125,6 +127,12 @@ class Keys {
     /// A hash: what an id was granted in earlier days, see history_field. The last day is in the
     /// hash quota(), until the first request of a later day.
     std::string history(const Owner& owner) const { return tagged("history:", owner); }
+    /// A hash, the credits of a balance that quota() with the same arguments has: for each
+    /// reference the units.
+    std::string credits(const Owner& owner, std::string_view table,
+                        std::string_view value = {}) const {
+        return tagged("credits:", owner).append(":").append(table).append(value);
+    }
     /// A hash, the record of a group: see record_field. Its id is the group.
     std::string group(std::string_view group) const { return tagged("group:", group); }
     /// A sorted set, whose scores are 0: all groups that have a record.
@@ -263,7 +271,8 @@ inline constexpr std::string_view kReplaced = "replaced";  ///< ended by a rotat
 }  // namespace key_state
 
 /// Fields of the hash `quota:{ID}:TABLE`, and of `quota:{ID}:TABLE:VALUE`. Each window has its own,
-/// named `PERIOD.PART`, with the period in seconds, or `month`: see stored_period.
+/// named `PERIOD.PART`, with the period in seconds, or `month`, or `balance`: see stored_period. A
+/// hash with a balance never expires.
 namespace window_part {
 inline constexpr std::string_view kNumber = "number";  ///< of the last counted window
 inline constexpr std::string_view kCount = "count";    ///< units counted in it
@@ -273,6 +282,11 @@ inline constexpr std::string_view kPrevious =
 /// Redis's clock: see bucket.hpp.
 inline constexpr std::string_view kDebt = "debt";
 inline constexpr std::string_view kTime = "time";
+/// Of a balance: the units that are left, below 0 if requests have used more than they took; the
+/// sum of all credits; and the last one, of which notices take their levels.
+inline constexpr std::string_view kLeft = "left";
+inline constexpr std::string_view kCredited = "credited";
+inline constexpr std::string_view kLastCredit = "last_credit";
 /// The notices of a window, `NUMBER:100/1000 80/2000`: of which window, and each level with the
 /// highest limit of which it was noticed, unless a higher level has this limit or a higher one.
 inline constexpr std::string_view kNoticed = "noticed";
@@ -307,6 +321,11 @@ inline constexpr std::string_view kMoved = "moved";
 inline std::array<std::string_view, 3> window_field(std::string_view period,
                                                     std::string_view part) {
     return {period, ".", part};
+}
+
+/// The name of a field of a balance, such as `balance.left`.
+inline std::string balance_field(std::string_view part) {
+    return std::string(kStoredBalance).append(".").append(part);
 }
 
 /// The parts of the name of a field of the hash `history:{ID}`: the units that were granted in a

@@ -26,9 +26,11 @@
 --                      and how many of them have a counter in a longest window; and after it, each with a space before
 --                      it, the levels that are noticed, in per cent of a limit, ascending
 --                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC; or, of a bucket,
---                      BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative
+--                      BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative; or, of a balance,
+--                      the most that it can have, and kBalanceLength
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides,
---                      the previous count; of a bucket, those of the time, the debt and, if windows slide, any other
+--                      the previous count; of a bucket, those of the time, the debt and, if windows slide, any other;
+--                      of a balance, twice that of what is left
 --       ...      ids: the index in ARGV of its terms, the number of requests, and one of: 0; -N, if the next N ids have the
 --                  same terms and number of requests, are not listed, and none of them has further arguments; 1 and the
 --                  units wanted as a lease by this id and by the next ones, which are alike, too: numbers of 8 bytes each,
@@ -56,7 +58,8 @@
 --          time when it was recalled, or 0.
 --
 -- The hash of a table has for each window the number of the last counted window, its count and, if it slides, the count
--- of the previous window; for each bucket what it lacked to be full, and when (see plan/bucket.hpp); and the node that got
+-- of the previous window; for each bucket what it lacked to be full, and when (see plan/bucket.hpp); what is left of a
+-- balance, whose count is what is missing to the most that it can have; and the node that got
 -- the last lease, its time, call and units (see schema.hpp), the same of the last lease of any other node, and when
 -- the leases were last recalled. If the table keeps a history, the last day remains in this hash until an acquire of a later
 -- day moves its count to the hash of the history. Adjustments of a day that was moved change the history. If levels are
@@ -98,7 +101,7 @@ local number1, count1, number2, count2, limit1, limit2, current1, current2, text
 -- Whether the last id that has numbers in the reply has those of the current windows of these terms.
 local is_shown
 -- Per window of these terms: the number of the current window; and the text that Redis has for it, or 0 if that is not
--- known. Of a bucket, false; and its rate, the debt of a token and the debt of an empty bucket.
+-- known; 'balance' of a balance. Of a bucket, false; and its rate, the debt of a token and the debt of an empty bucket.
 local current = {0, 0, 0, 0}
 -- The current calendar month, and its end in ms; nil until a window needs it.
 local month, month_ends

@@ -21,7 +21,7 @@ if bans then
     first = terms + 7
 end
 tables = ARGV[first - 1] + 0
-local at, window, has_bucket = first, 0, false
+local at, window, has_bucket, has_balance = first, 0, false, false
 keeps, others = false, 0
 for _ = 1, tables do
     local windows, width = ARGV[at] + 0, 2
@@ -49,7 +49,8 @@ for _ = 1, tables do
     end
     for argument = at + 2, at + 2 * windows, 2 do
         local length = ARGV[argument + 1] + 0
-        ARGV[argument + 1], current[window + 2] = length, 0
+        has_balance = length == kBalanceLength + 0
+        ARGV[argument + 1], current[window + 2] = length, has_balance and 'balance' or 0
         if length >= 0 then
             ARGV[argument] = ARGV[argument] + 0
         end
@@ -70,7 +71,7 @@ for _ = 1, tables do
     at = at + 2 + windows * (2 + width)
 end
 number1, is_shown = nil, false
-if tables == 1 and ARGV[first] == 2 and cost > 0 and not has_bucket then
+if tables == 1 and ARGV[first] == 2 and cost > 0 and not (has_bucket or has_balance) then
     limit1, limit2 = ARGV[first + 2], ARGV[first + 4]
     number1, count1, number2, count2 = unpack(ARGV, first + 6, first + 9)
     current1, current2 = current[1], current[3]

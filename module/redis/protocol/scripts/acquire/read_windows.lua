@@ -80,13 +80,16 @@ for t = 1, tables do
     for argument = at + 2, fields - 1, 2 do
         local room, number, units, before = ARGV[argument], values[value], tonumber(values[value + 1]) or 0, 0
         local now_number, text, new, bucket, owed = current[window + 1], current[window + 2], false, nil, 0
+        local is_balance = text == 'balance'
         if width == 3 then
             before = tonumber(values[value + 2])
             new = not before
             before = before or 0
         end
         -- An earlier id usually had the same number. Then its text is compared, and not converted.
-        if number == text then
+        if is_balance then
+            number, units, new = now_number, room - units, 'balance'
+        elseif number == text then
             number = now_number
         else
             number = tonumber(number)
@@ -174,7 +177,7 @@ for t = 1, tables do
         if room < left then
             left = room
         end
-        if strikes and room < left_to_strike then
+        if strikes and room < left_to_strike and not is_balance then
             left_to_strike = room
         end
     end

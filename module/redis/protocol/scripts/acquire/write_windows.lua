@@ -29,9 +29,16 @@ for t = 1, tables do
             local value = wanted > 0 and 3 or 1
             for field_at = field, after - 1, width do
                 new = values[value]
+                local is_balance = new == 'balance'
+                if is_balance then
+                    new = false
+                end
                 local is_bucket = new and new ~= true
                 local units = reply[last + 2] + (is_bucket and added * new or added)
                 reply[last + 2] = units
+                if is_balance then  -- It is the last window, and no window slides.
+                    units = ARGV[field - 2] - units
+                end
                 if new then
                     changes[n + 1], changes[n + 2] = ARGV[field_at], reply[last + 1]
                     n = n + 2

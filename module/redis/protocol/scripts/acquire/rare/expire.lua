@@ -4,6 +4,9 @@
 return function(name, values, at, windows, width, number, new, month, month_ends, now)
     local length = ARGV[at + 1 + 2 * windows]
     local window_ends = length > 0 and (number + 1) * length or month_ends + (number - month) * 2678400000
+    if length == kBalanceLength + 0 then
+        window_ends = now + 366 * 86400000
+    end
     -- A sliding window counts until the next one ends.
     local ends = window_ends + (width - 2) * length
     for argument = at + 3, at + 2 * windows - 1, 2 do
@@ -27,8 +30,12 @@ return function(name, values, at, windows, width, number, new, month, month_ends
         ends = math.max(ends, (values.day + 1 + ARGV[at + 1]) * 86400000)
     end
     -- Only if the longest window is new, or a bucket is not full by then. The key keeps a later expiry, which a longer
-    -- window of the id's previous plan has set.
-    local expires = now + redis.call('PTTL', name)
+    -- window of the id's previous plan has set. A hash with a balance never expires, also if the present plan has none.
+    local rest = redis.call('PTTL', name)
+    if rest == -1 and redis.call('HEXISTS', name, kBalanceLeft) == 1 then
+        return
+    end
+    local expires = now + rest
     if values.fills and expires < now + values.fills then
         new, ends = true, math.max(ends, now + 2 * values.fills)
     end

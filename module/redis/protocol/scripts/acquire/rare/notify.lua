@@ -69,7 +69,12 @@ return function(levels, at, tables, key, reply, last, now, taken, settled, found
             if width == 3 and length > 0 then
                 used = used + math.ceil(reply[last + 3] * math.max(0, math.min(1, number + 1 - now / length)))
             end
-            if levels[at] and length >= 0 and (reported or used * 100 >= limit * levels[at][1]) then
+            if length == kBalanceLength + 0 then
+                -- The levels are those of the last credit: at 80 % of it, a fifth of it is left.
+                local credit = tonumber(redis.pcall('HGET', name, kLastCredit)) or 0
+                limit, used = credit, credit - (limit - used)
+            end
+            if levels[at] and length >= 0 and limit > 0 and (reported or used * 100 >= limit * levels[at][1]) then
                 local period = ARGV[fields + window * width]:match('[^.]*')
                 local noticed = redis.pcall('HMGET', name, period .. '.' .. window_part.kNoticed)[1]
                 local of, marks = tostring(noticed):match('^(%d+):(.*)')

@@ -1,0 +1,227 @@
+#include "module/management/balance.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "module/management/group_index.hpp"
+#include "module/management/groups.hpp"
+#include "module/management/key_transactions.hpp"
+#include "module/management/known_id.hpp"
+#include "module/management/plan_rules.hpp"
+#include "module/management/stored_windows.hpp"
+#include "module/plan/value_digest.hpp"
+#include "module/text/whole_number.hpp"
+
+namespace tollgate::management {
+
+namespace {
+
+namespace window_part = redis::window_part;
+
+/// Whether a plan of the table has a balance. The limits of a `custom` plan are those of a record.
+bool may_have_balance(const PlanTable& table) {
+    return !table.counts_values() && std::ranges::any_of(table.plans, [](const Plan& plan) {
+        return plan.kind == Plan::Kind::kCustom ||
+               std::ranges::any_of(plan.rates, &Rate::is_balance);
+    });
+}
+
+/// The table whose balance is meant. A table with a plan that has a balance precedes those whose
+/// plans are `custom`.
+const PlanTable& table_of(const Credit& credit, const CountingTables& tables) {
+    std::vector<const PlanTable*> found;
+    for (const PlanTable* table : tables.known) {
+        const bool counts_owner = table->by_group == (credit.owner.of == UsageOf::kGroup);
+        if (counts_owner && may_have_balance(*table) &&
+            (credit.table.empty() || credit.table == table->name) &&
+            std::ranges::find(found, table->name, &PlanTable::name) == found.end()) {
+            found.push_back(table);
+        }
+    }
+    const auto is_planned = [](const PlanTable* table) {
+        return std::ranges::any_of(table->plans, [](const Plan& plan) {
+            return std::ranges::any_of(plan.rates, &Rate::is_balance);
+        });
+    };
+    if (std::ranges::any_of(found, is_planned)) {
+        std::erase_if(found, std::not_fn(is_planned));
+    }
+    if (found.empty()) {
+        refuse(credit.table.empty()
+                   ? "table: no plan table has a balance of such an owner"
+                   : "table: \"" + credit.table + "\" has no balance of such an owner");
+    }
+    if (found.size() > 1) {
+        std::vector<std::string> names;
+        std::ranges::transform(found, std::back_inserter(names), &PlanTable::name);
+        refuse("table: name one of " + quoted_list(names));
+    }
+    return *found.front();
+}
+
+/// Where a balance is stored, and what announces its change.
+struct StoredAt {
+    std::string quota;
+    std::string ledger;  ///< see redis::Keys::credits
+    std::string change;
+};
+
+StoredAt stored_at(const redis::Keys& keys, const OwnerName& owner, const PlanTable& table,
+                   UsageOf of) {
+    const bool is_group = of == UsageOf::kGroup;
+    const auto value = is_group ? ValueDigest::of_group() : ValueDigest();
+    return {.quota = keys.quota(owner.owner(), table.name, value.suffix()),
+            .ledger = keys.credits(owner.owner(), table.name, value.suffix()),
+            .change = std::string(is_group ? redis::kChangeOfGroup : "") + owner.id};
+}
+
+/// The fields of the balance, and the units of the reference; 0 if it was not credited.
+struct BalanceRead {
+    StoredBalance balance;
+    std::int64_t of_reference = 0;
+};
+
+Task<BalanceRead> read_balance_of(Database& database, const StoredAt& at,
+                                  const std::string& reference) {
+    Transaction read;
+    read.commands = {{"HGET", at.ledger, reference}, {"HGETALL", at.quota}};
+    const auto replies = co_await execute(database, std::move(read));
+    const auto units = parse_whole_number(replies.value()[0].text, 1, kMostBalance);
+    co_return BalanceRead{.balance = read_balance(replies.value()[1]).value_or(StoredBalance{}),
+                          .of_reference = units.value_or(0)};
+}
+
+/// The commands that add the units. The hash of the quota has no end from now on.
+std::vector<redis::Command> crediting(const StoredAt& at, const Credit& credit) {
+    const auto units = std::to_string(credit.units);
+    return {{"HSET", at.ledger, credit.reference, units},
+            {"HINCRBY", at.quota, redis::balance_field(window_part::kLeft), units},
+            {"HINCRBY", at.quota, redis::balance_field(window_part::kCredited), units},
+            {"HSET", at.quota, redis::balance_field(window_part::kLastCredit), units},
+            {"HDEL", at.quota, redis::balance_field(window_part::kNoticed)},
+            {"PERSIST", at.quota}};
+}
+
+/// Returns whether the reference was credited before.
+Task<bool> add_credit(Database& database, KeyTransactions& transactions, const StoredAt& at,
+                      const Credit& credit) {
+    constexpr int kMostAttempts = 100;
+    for (int attempts = 0; attempts < kMostAttempts; ++attempts) {
+        const auto read = co_await read_balance_of(database, at, credit.reference);
+        if (read.of_reference == credit.units) {
+            // A failover, or an interruption, may have left the nodes without the announcement.
+            std::vector<std::string> names{at.change};
+            co_await transactions.announce_again(at.quota, std::move(names));
+            co_return true;
+        }
+        if (read.of_reference != 0) {
+            throw OperationError(Reason::kReferenceReused,
+                                 "reference: \"" + credit.reference + "\" was credited with " +
+                                     std::to_string(read.of_reference) + " units");
+        }
+        if (read.balance.left > kMostBalance - credit.units) {
+            refuse("units: a balance has at most " + std::to_string(kMostBalance) + " units");
+        }
+        Transaction add;
+        add.conditions.push_back(
+            {.command = {"HEXISTS", at.ledger, credit.reference}, .elements = {"0"}});
+        add.commands = crediting(at, credit);
+        add.names = {at.change};
+        const bool is_added =
+            co_await transactions.commit(std::move(add), KeyTransactions::Audited::kYes);
+        if (is_added) {
+            co_return false;
+        }
+    }
+    throw concurrent_change(credit.owner.id);
+}
+
+Task<void> require_known_owner(const Caller& caller, const Credit& credit,
+                               const CountingTables& tables) {
+    if (credit.owner.of == UsageOf::kGroup) {
+        co_await require_known_group(caller.database, caller.keys, credit.owner.id, tables);
+    } else if (!credit.may_be_subject) {
+        co_await require_known_id(caller.database, caller.keys, credit.owner.id, tables);
+    }
+}
+
+}  // namespace
+
+void require_valid_reference(const std::string& reference) {
+    constexpr std::size_t kLongest = 128;
+    const bool is_printable =
+        std::ranges::all_of(reference, [](char c) { return c > ' ' && c <= '~'; });
+    if (reference.empty() || reference.size() > kLongest || !is_printable) {
+        refuse("reference: use 1 to 128 printable characters without spaces");
+    }
+}
+
+Task<Credited> credit_balance(Caller caller, Credit credit, CountingTables tables) {
+    require_valid_reference(credit.reference);
+    if (credit.units < 1 || credit.units > kMostBalance) {
+        refuse("units: use a number from 1 to " + std::to_string(kMostBalance));
+    }
+    const PlanTable& table = table_of(credit, tables);
+    co_await require_known_owner(caller, credit, tables);
+    const bool is_group = credit.owner.of == UsageOf::kGroup;
+    OwnerName owner{.id = credit.owner.id};
+    if (!is_group) {
+        owner = co_await owner_of(caller.database, caller.keys, credit.owner.id);
+    }
+    const StoredAt at = stored_at(caller.keys, owner, table, credit.owner.of);
+    KeyTransactions transactions(
+        caller.database, caller.keys,
+        entry_of(caller, is_group ? "credit-group" : "credit", credit.owner.id,
+                 "units=" + std::to_string(credit.units) + " reference=" + credit.reference +
+                     " table=" + table.name));
+    Credited credited{.table = table.name, .unit = table.unit};
+    const std::function<Task<void>(bool)> add = [&](bool again) -> Task<void> {
+        if (again) {
+            transactions.begin_again();
+        }
+        const bool is_repeated = co_await add_credit(caller.database, transactions, at, credit);
+        credited.is_repeated = again ? credited.is_repeated : is_repeated;
+    };
+    credited.durability = co_await execute_durably(caller.database, add);
+    const auto read = co_await read_balance_of(caller.database, at, credit.reference);
+    credited.credited = read.balance.credited;
+    credited.left = read.balance.left;
+    co_return credited;
+}
+
+Task<void> require_no_balance_in_other_group(Database& database, const redis::Keys& keys,
+                                             std::string id, std::string group) {
+    const auto owner = co_await owner_of(database, keys, id);
+    if (owner.group == group) {
+        co_return;
+    }
+    std::vector<const PlanTable*> none;
+    const auto tables = co_await read_known_tables(database, keys, std::move(none));
+    for (const PlanTable& table : tables) {
+        if (table.by_group || !may_have_balance(table)) {
+            continue;
+        }
+        redis::Command read{"HGETALL", keys.quota(owner.owner(), table.name)};
+        const auto hash = co_await run(database, std::move(read));
+        const auto balance = read_balance(hash);
+        if (balance && balance->left > 0) {
+            throw OperationError(
+                Reason::kHasBalance,
+                "group: " + std::to_string(balance->left) + " units are left of the balance of \"" +
+                    id + "\" in \"" + table.name +
+                    "\", and an id that changes its group begins with new counters");
+        }
+    }
+}
+
+void write_credited(JsonWriter& json, const Credited& credited) {
+    json.member("table", credited.table);
+    json.member("unit", credited.unit);
+    json.member("credited", credited.credited);
+    json.member("left", credited.left);
+    json.member("repeated", credited.is_repeated);
+}
+
+}  // namespace tollgate::management
