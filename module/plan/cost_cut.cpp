@@ -43,7 +43,7 @@ std::optional<Cost> cut_to_rest(const Cost& cost, std::span<const PlanTable* con
     const auto left = [&](const PlanTable& table) {
         std::int64_t left = kNoLimit;
         for (const WindowState& window : windows) {
-            if (window.table == table.name) {
+            if (window.table == table.name && !window.over) {
                 left = std::min(left, window.remaining);
             }
         }

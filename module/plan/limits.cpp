@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kInFlight = "in_flight=";
 constexpr std::string_view kUnlimited = "unlimited";
+constexpr std::string_view kOver = "over=";
+constexpr std::string_view kAllowsOver = "over=allow";
 
 }  // namespace
 
@@ -31,13 +33,35 @@ std::int64_t take_in_flight(std::vector<std::string_view>& words) {
     return in_flight;
 }
 
+bool take_over(std::vector<std::string_view>& words) {
+    if (words.empty() || !words.back().starts_with(kOver)) {
+        return false;
+    }
+    if (words.back() != kAllowsOver) {
+        throw ParseError("invalid parameter " + in_quotes(words.back()));
+    }
+    words.pop_back();
+    return true;
+}
+
+void require_windows(std::span<const Rate> rates) {
+    require_no_balance(rates, "has no " + in_quotes(kAllowsOver));
+    if (const auto bucket = std::ranges::find_if(rates, &Rate::is_bucket); bucket != rates.end()) {
+        throw ParseError(in_quotes(format_rate(*bucket)) + " has no " + in_quotes(kAllowsOver));
+    }
+}
+
 Limits parse_limits(std::span<const std::string_view> words) {
     std::vector<std::string_view> rates(words.begin(), words.end());
-    const std::int64_t in_flight = take_in_flight(rates);
-    if (rates.size() == 1 && rates.front() == kUnlimited) {
-        return {.rates = {}, .in_flight = in_flight};
+    Limits limits{.rates = {}, .allows_over = take_over(rates)};
+    limits.in_flight = take_in_flight(rates);
+    if (rates.size() != 1 || rates.front() != kUnlimited || limits.allows_over) {
+        limits.rates = parse_rates(rates);
     }
-    return {.rates = parse_rates(rates), .in_flight = in_flight};
+    if (limits.allows_over) {
+        require_windows(limits.rates);
+    }
+    return limits;
 }
 
 Limits parse_limits(std::string_view text) {
@@ -52,6 +76,9 @@ std::string format_limits(const Limits& limits) {
     if (limits.in_flight != 0) {
         text.append(" ").append(kInFlight);
         text += std::to_string(limits.in_flight);
+    }
+    if (limits.allows_over) {
+        text.append(" ").append(kAllowsOver);
     }
     return text;
 }

@@ -18,6 +18,7 @@ inline constexpr std::int64_t kMostInFlight = 1'000'000;
 struct Limits {
     std::vector<Rate> rates;     ///< ascending by period; empty: unlimited
     std::int64_t in_flight = 0;  ///< requests at a time; 0: any number
+    bool allows_over = false;    ///< `over=allow`: the rates refuse nothing, see Plan
 
     bool operator==(const Limits&) const = default;
 };
@@ -36,11 +37,19 @@ struct FlightState {
 /// ParseError, also for a second one.
 std::int64_t take_in_flight(std::vector<std::string_view>& words);
 
-/// Reads rates as parse_rates, or `unlimited`, and optionally `in_flight=N`. Throws ParseError.
+/// Takes `over=allow` out of the words, if it is the last one. Returns whether it is. Throws
+/// ParseError for another `over=`.
+bool take_over(std::vector<std::string_view>& words);
+
+/// Throws ParseError unless these rates can be soft: they are windows.
+void require_windows(std::span<const Rate> rates);
+
+/// Reads rates as parse_rates, or `unlimited`, and optionally `in_flight=N` and, last,
+/// `over=allow`. Throws ParseError.
 Limits parse_limits(std::span<const std::string_view> words);
 
-/// Reads limits from one text, the `limits` of a key's record: rates as parse_rates or `unlimited`,
-/// and optionally `in_flight=N`, with spaces between the words. Throws ParseError.
+/// Reads limits from one text, the `limits` of a key's record, with spaces between the words.
+/// Throws ParseError.
 Limits parse_limits(std::string_view text);
 
 /// Writes limits as parse_limits reads them.

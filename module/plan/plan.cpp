@@ -47,6 +47,7 @@ Plan parse_plan(std::span<const std::string_view> words) {
     Plan plan;
     plan.name = words.front();
     std::vector<std::string_view> parameters(words.begin() + 1, words.end());
+    plan.allows_over = take_over(parameters);
     plan.in_flight = take_in_flight(parameters);
     std::span<const std::string_view> limits = parameters;
     if (!limits.empty() && limits.back().starts_with("window=")) {
@@ -68,9 +69,15 @@ Plan parse_plan(std::span<const std::string_view> words) {
         if (plan.kind == Plan::Kind::kCustom && plan.in_flight != 0) {
             throw ParseError("\"in_flight\" of a custom plan is among the limits of a key");
         }
+        if (plan.allows_over) {
+            throw ParseError("\"over\" follows rates, not " + in_quotes(word));
+        }
         return plan;
     }
     plan.rates = parse_rates(limits);
+    if (plan.allows_over) {
+        require_windows(plan.rates);
+    }
     if (plan.sliding) {
         require_sliding(plan.rates);
         if (std::ranges::all_of(plan.rates, &Rate::is_bucket)) {

@@ -27,6 +27,8 @@ struct Plan {
     std::vector<Rate> rates;     ///< ascending by period; empty unless kLimited
     bool sliding = false;        ///< windows slide (two-bucket estimate); if not, they align to UTC
     std::int64_t in_flight = 0;  ///< requests at a time; 0: any number, or kCustom
+    /// `over=allow`: units beyond the rates are counted and granted. `in_flight` still refuses.
+    bool allows_over = false;
 };
 
 /// When a key that keeps sending requests after 429s is banned, and for how long. Each ban is twice
@@ -110,8 +112,8 @@ struct ServedTable {
 };
 
 /// Reads the words after `plan`: a name, then rates (see parse_rates), `custom` or `unlimited`,
-/// then optionally `in_flight=N`, then optionally `window=fixed|sliding`. Throws ParseError, also
-/// for `window=sliding` if all rates are buckets.
+/// then optionally `in_flight=N`, then optionally `window=fixed|sliding`, then optionally
+/// `over=allow`. Throws ParseError, also for `window=sliding` if all rates are buckets.
 Plan parse_plan(std::span<const std::string_view> words);
 
 /// Reads the value of `lease=`: `off`, which is 0, or a time from kLeastLeaseTime to

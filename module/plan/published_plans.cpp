@@ -79,6 +79,8 @@ class PublishedTableReader final : public JsonReceiver {
             by_group_ = value == "group";
         } else if (auto* const plan = plan_with("window")) {
             plan->window = std::move(value);
+        } else if (auto* const soft = plan_with("over")) {
+            soft->over = std::move(value);
         } else if (is_in_rates()) {
             plans_.at(path_[1]).rates.push_back(std::move(value));
         } else {
@@ -122,6 +124,7 @@ class PublishedTableReader final : public JsonReceiver {
   private:
     static constexpr std::string_view kPlans = "plans";
     static constexpr std::string_view kRates = "rates";
+    static constexpr std::string_view kAllow = "allow";
     static constexpr std::string_view kElement = "[]";  ///< in the path: an element of a list
 
     struct Members {
@@ -129,6 +132,7 @@ class PublishedTableReader final : public JsonReceiver {
         bool is_unlimited = false;
         bool has_rates = false;
         std::string window{};
+        std::string over{};
         std::vector<std::string> rates{};
         std::int64_t in_flight = 0;
     };
@@ -141,6 +145,7 @@ class PublishedTableReader final : public JsonReceiver {
         plan.name = name;
         plan.sliding = members.window == "sliding";
         plan.in_flight = members.in_flight;
+        plan.allows_over = members.over == kAllow;
         if (members.is_custom) {
             plan.kind = Plan::Kind::kCustom;
         } else if (members.is_unlimited) {
@@ -215,6 +220,9 @@ void write_plan(JsonWriter& json, const Plan& plan) {
     }
     if (plan.kind != Plan::Kind::kUnlimited) {
         json.member("window", plan.sliding ? "sliding" : "fixed");
+    }
+    if (plan.allows_over) {
+        json.member("over", "allow");
     }
 }
 

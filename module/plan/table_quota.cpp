@@ -22,7 +22,8 @@ Limits limits_of(const Plan& plan, const KeyRecord& key) {
     if (plan.kind != Plan::Kind::kCustom) {
         const bool is_limited = plan.kind == Plan::Kind::kLimited;
         return {.rates = is_limited ? plan.rates : std::vector<Rate>(),
-                .in_flight = plan.in_flight};
+                .in_flight = plan.in_flight,
+                .allows_over = plan.allows_over};
     }
     auto limits = parse_limits(key.limits);
     if (plan.sliding) {
@@ -52,6 +53,13 @@ void add_day(std::vector<Rate>& rates) {
 bool needs_day(const std::vector<Rate>& rates) {
     return rates.empty() ||
            (rates.front().is_bucket() && (rates.back().is_bucket() || rates.back().period < kDay));
+}
+
+/// Counts beyond the limits of these windows.
+void allow_over(TableQuota& quota) {
+    for (Rate& rate : quota.rates) {
+        quota.soft_limits.push_back(std::exchange(rate.requests, kNoLimit));
+    }
 }
 
 /// The bit of WindowLayout::periods that marks a bucket. Codes of periods are below it.
@@ -119,10 +127,12 @@ QuotaShape::QuotaShape(const TableQuota& quota)
 }
 
 bool is_small(const TableQuota& quota) {
+    const auto is_small_limit = [](std::int64_t limit) {
+        return limit <= kLargestSmallLimit || limit == kNoLimit;
+    };
     return quota.rates.size() <= kMostSmallWindows && !quota.has_bucket() &&
-           std::ranges::all_of(quota.rates, [](const Rate& rate) {
-               return rate.requests <= kLargestSmallLimit || rate.requests == kNoLimit;
-           });
+           std::ranges::all_of(quota.rates, is_small_limit, &Rate::requests) &&
+           std::ranges::all_of(quota.soft_limits, is_small_limit);
 }
 
 std::int64_t most_lease(const TableQuota& quota) {
@@ -218,6 +228,9 @@ std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, co
         // Several tables may have a plan of this name; the table's name makes the policy unique.
         const std::string prefix = tables.size() > 1 ? table->name + "-" : "";
         quota.policies = policy_names(prefix + plan->name, quota.rates);
+        if (limits.allows_over) {
+            allow_over(quota);
+        }
         if (quota.in_flight != 0) {
             quota.in_flight_policy = prefix + plan->name + "-in-flight";
         }

@@ -59,6 +59,10 @@ struct TableQuota {
     /// period. If the table keeps a history, the windows contain a day, without a limit unless the
     /// plan has one. If there is a bucket, the longest window is at least a day.
     std::vector<Rate> rates;
+    /// With `over=allow`: for each of `rates` the limit that is shown. The window itself has none,
+    /// so it refuses nothing and its leases are not cut. kNoLimit: that of a history. Empty: the
+    /// limits are those of `rates`.
+    std::vector<std::int64_t> soft_limits{};
     bool sliding = false;
     std::chrono::milliseconds lease_time = kLeaseTime;  ///< see PlanTable
     std::vector<std::string> policies{};  ///< the policy names of its windows: `free-minute`;
@@ -76,6 +80,19 @@ struct TableQuota {
     std::int64_t most_values = 0;  ///< PlanTable::most_values with CountedBy::kValue; else 0
     std::string notify{};          ///< PlanTable::notify: `80 100`; empty for none
     bool has_notices() const { return !notify.empty(); }
+    bool allows_over() const { return !soft_limits.empty(); }
+    /// The limit that is shown and noticed; kNoLimit: none.
+    std::int64_t shown_limit(std::size_t window) const {
+        return allows_over() ? soft_limits[window] : rates[window].limit();
+    }
+    /// A window or bucket as it is shown: with that limit.
+    Rate shown_rate(std::size_t window) const {
+        Rate rate = rates[window];
+        if (allows_over()) {
+            rate.requests = soft_limits[window];
+        }
+        return rate;
+    }
     bool has_history() const { return history > std::chrono::days(0); }
     bool has_bucket() const { return !rates.empty() && rates.front().is_bucket(); }
 };
@@ -120,7 +137,8 @@ std::size_t window_count(const Quotas& quotas);
 /// granted. A cost of 1 exceeds no limit.
 bool exceeds_limit(const Quotas& quotas, const Cost& cost);
 
-/// Whether any of their windows has a limit. Otherwise they only count, for a history.
+/// Whether any of their windows has a limit. Otherwise they only count, for a history or beyond
+/// soft limits.
 bool have_limit(const Quotas& quotas);
 
 /// The quotas of a key in these tables: one for each table, except for those where its plan is

@@ -103,6 +103,17 @@ const WindowState* binding_window(std::span<const WindowState> windows, const Wi
     return binding;
 }
 
+std::string exceeded(std::span<const WindowState> windows) {
+    std::string text;
+    for (const WindowState& window : windows) {
+        if (window.over.value_or(0) > 0) {
+            text.append(text.empty() ? "" : ", ").append(window.table);
+            text.append(":").append(window.policy);
+        }
+    }
+    return text;
+}
+
 const WindowState* exhausted_balance(std::span<const WindowState> windows) {
     const auto found = std::ranges::find_if(windows, [](const WindowState& window) {
         return window.exhausted && window.rate.is_balance();

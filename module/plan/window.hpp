@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -143,6 +146,18 @@ struct WindowState {
     std::string_view unit = kRequests;  ///< see PlanTable::unit; lives as long as its quota
     Instant retry{};  ///< if exhausted: units in leases or slices may be back then; 0:
                       ///< none are known, or not before the reset
+    std::optional<std::int64_t>
+        over{};  ///< with `over=allow`: the units beyond the limit; else empty
+
+    /// Sets what is left, which is below 0 beyond the limit.
+    void set_rest(std::int64_t rest) {
+        remaining = std::max<std::int64_t>(rest, 0);
+        if (over) {
+            over = remaining - rest;
+        }
+    }
+    /// What is left; below 0 beyond a soft limit.
+    std::int64_t rest() const { return remaining - over.value_or(0); }
 };
 
 /// Whether two windows have the same unit. Those of one quota refer to the same text.
@@ -160,6 +175,10 @@ const WindowState* binding_window(std::span<const WindowState> windows);
 /// The window to show if only one can be shown of those that have the unit of `like`, which is one
 /// of the windows.
 const WindowState* binding_window(std::span<const WindowState> windows, const WindowState& like);
+
+/// The windows that were granted beyond their soft limits: `api:pro-day, tokens:pro-day`; empty for
+/// none. Throws std::bad_alloc.
+std::string exceeded(std::span<const WindowState> windows);
 
 /// The exhausted balance among these windows; nullptr if there is none.
 const WindowState* exhausted_balance(std::span<const WindowState> windows);

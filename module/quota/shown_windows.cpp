@@ -64,29 +64,40 @@ ExactInstant shown_reset(const QuotaState& state, const TableQuota& quota, std::
                             : renewed_at(state.windows[window].counted, rate, now);
 }
 
+/// Sets what is left of a soft limit, with all that was granted, also alone in an outage: it is not
+/// shared among nodes.
+void set_soft_rest(WindowState& window, const WindowCount& granted, const TableQuota& quota,
+                   Instant now) {
+    window.over = 0;
+    window.set_rest(window.rate.requests - spent(granted, window.rate.period, quota.sliding, now));
+}
+
 /// Adds the windows of a table. A window is exhausted if it has less than `room` left beside
 /// `reserve`.
 void add_windows(WindowStates& windows, const QuotaState& state, const TableQuota& quota,
                  Instant now, std::int64_t room, bool refused, std::int64_t reserve) {
     const std::size_t count = quota.rates.size();
     for (std::size_t i = 0; i < count; ++i) {
-        const Rate& rate = quota.rates[i];
-        if (rate.requests == kNoLimit) {
+        const std::int64_t limit = quota.shown_limit(i);
+        if (limit == kNoLimit) {
             continue;
         }
-        const auto rest = std::max<std::int64_t>(left(state, quota, i, now), 0);
-        const bool exhausted = refused && room > 0 && rest - reserve < room;
-        const ExactInstant reset = shown_reset(state, quota, i, now, room, exhausted || rest == 0);
+        const std::int64_t units = std::max<std::int64_t>(left(state, quota, i, now), 0);
+        const bool exhausted = refused && room > 0 && units - reserve < room;
+        const ExactInstant reset = shown_reset(state, quota, i, now, room, exhausted || units == 0);
         const bool returns =
             exhausted && state.returns_until > now && may_be_returned(state, quota, i, reset, room);
-        windows.push_back({.rate = rate,
-                           .remaining = rest,
+        windows.push_back({.rate = quota.shown_rate(i),
+                           .remaining = units,
                            .reset = reset,
                            .exhausted = exhausted,
                            .table = quota.table,
                            .policy = quota.policies[i],
                            .unit = quota.unit,
                            .retry = returns ? state.returns_until : Instant{}});
+        if (quota.allows_over()) {
+            set_soft_rest(windows.back(), granted_in(state, i), quota, now);
+        }
     }
 }
 
@@ -142,16 +153,19 @@ WindowStates windows_of(std::span<const WindowCount> counts, const Quotas& quota
         for (std::size_t i = 0; i < quota.rates.size(); ++i) {
             const Rate& rate = quota.rates[i];
             const WindowCount& count = counts[i];
-            if (rate.requests == kNoLimit) {
+            if (quota.shown_limit(i) == kNoLimit) {
                 continue;
             }
             const WindowRest rest = rest_of(count, rate, quota.sliding, now, cost.of(table).room());
-            windows.push_back({.rate = rate,
+            windows.push_back({.rate = quota.shown_rate(i),
                                .remaining = rest.remaining,
                                .reset = rest.reset,
                                .table = quota.table,
                                .policy = quota.policies[i],
                                .unit = quota.unit});
+            if (quota.allows_over()) {
+                set_soft_rest(windows.back(), count, quota, now);
+            }
         }
         counts = counts.subspan(quota.rates.size());
     }
@@ -162,9 +176,11 @@ void add_later_requests(std::span<WindowState> windows, const Quotas& quotas, co
                         std::int64_t requests) {
     auto window = windows.begin();
     for (std::size_t table = 0; table < quotas.size(); ++table) {
-        for (const Rate& rate : quotas[table].rates) {
-            if (rate.requests != kNoLimit && window != windows.end()) {
-                (window++)->remaining += requests * cost.of(table).units;
+        const TableQuota& quota = quotas[table];
+        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+            if (quota.shown_limit(i) != kNoLimit && window != windows.end()) {
+                window->set_rest(window->rest() + requests * cost.of(table).units);
+                ++window;
             }
         }
     }

@@ -32,7 +32,7 @@ SteadyTime end_for(std::span<const QuotaState> states, const Quotas& quotas,
 WindowStates Slice::windows() const {
     WindowStates windows(shown_.begin(), shown_.end());
     for (WindowState& window : windows) {
-        window.remaining = std::max<std::int64_t>(window.remaining - spent_, 0);
+        window.set_rest(window.rest() - spent_);
     }
     return windows;
 }

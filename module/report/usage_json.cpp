@@ -15,9 +15,11 @@ namespace {
 std::vector<std::string_view> tables_of(const Usage& usage) {
     std::vector<std::string_view> tables;
     for (const TableQuota& quota : usage.quotas) {
-        const auto shown = std::ranges::count_if(
-            quota.rates, [](const Rate& rate) { return rate.requests != kNoLimit; });
-        tables.insert(tables.end(), static_cast<std::size_t>(shown), quota.table);
+        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+            if (quota.shown_limit(i) != kNoLimit) {
+                tables.emplace_back(quota.table);
+            }
+        }
     }
     tables.resize(tables.size() == usage.windows.size() ? tables.size() : 0);
     return tables;
@@ -37,6 +39,9 @@ void add_window(JsonWriter& json, std::string_view table, const WindowState& win
             json.member("refill", format_rate({window.rate.requests, window.rate.period}));
         }
         json.member("remaining", window.remaining);
+        if (window.over) {
+            json.member("over", *window.over);
+        }
         if (!is_balance) {
             json.member("reset", unix_seconds(window.reset));
         }

@@ -104,8 +104,10 @@ Simulation::Terms Simulation::make_terms(const LocationTables& location, const s
     for (const TableQuota& quota : *quotas) {
         const auto table = std::ranges::find(tables_, quota.table, &PlanTable::name);
         for (const Rate& rate : quota.rates) {
-            if (rate.requests == kNoLimit) {
-                continue;  // the day of a history refuses nothing
+            // A window without a limit refuses nothing, and what is credited to a balance is not
+            // known.
+            if (rate.requests == kNoLimit || rate.is_balance()) {
+                continue;
             }
             terms.windows.push_back({rate, quota.sliding, nullptr});
             terms.numbers.push_back(window_number_of(*table, rate));

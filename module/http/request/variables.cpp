@@ -46,7 +46,7 @@ struct Variable {
     Value (*read)(const RequestContext&);
 };
 
-constexpr std::array<Variable, 14> kVariables{{
+constexpr std::array<Variable, 15> kVariables{{
     {"tollgate_key_id", [](const RequestContext& c) { return unless_empty(c.outcome().key().id); }},
     {"tollgate_key_name",
      [](const RequestContext& c) { return unless_empty(c.outcome().key().name); }},
@@ -68,6 +68,8 @@ constexpr std::array<Variable, 14> kVariables{{
      [](const RequestContext& c) { return unless_empty(c.outcome().invalid.id); }},
     {"tollgate_limited_by",
      [](const RequestContext& c) { return unless_empty(c.outcome().limiter().text()); }},
+    {"tollgate_over",
+     [](const RequestContext& c) { return unless_empty(exceeded(c.outcome().windows)); }},
     {"tollgate_cost",
      [](const RequestContext& c) {
          return c.outcome().cost ? Value(std::to_string(c.outcome().cost->of(0).units)) : Value();

@@ -16,7 +16,8 @@ bool is_alike(const BanPolicy& a, const BanPolicy& b) {
 
 bool is_counted_alike(const TableQuota& a, const TableQuota& b) {
     return a.sliding == b.sliding && a.rates == b.rates && a.history == b.history &&
-           a.notify == b.notify && a.by == b.by && a.most_values == b.most_values;
+           a.notify == b.notify && (a.notify.empty() || a.soft_limits == b.soft_limits) &&
+           a.by == b.by && a.most_values == b.most_values;
 }
 
 /// Whether two acquires have the same terms, so that the script gets them only once.
@@ -77,6 +78,9 @@ void add_table(Words& terms, const TableQuota& quota) {
     }
     if (quota.has_notices()) {
         counts.append(" ").append(quota.notify);
+        for (const std::int64_t limit : quota.soft_limits) {
+            counts.append(";").append(std::to_string(limit));
+        }
     }
     terms.add(counts);
     for (const Rate& rate : quota.rates) {

@@ -24,7 +24,8 @@
 --                    the number of its windows, negative if they slide
 --                    for how many days it keeps a history of its window of one day, or 0; if it counts values, a colon
 --                      and how many of them have a counter in a longest window; and after it, each with a space before
---                      it, the levels that are noticed, in per cent of a limit, ascending
+--                      it, the levels that are noticed, in per cent of a limit, ascending; then, if its limits are soft,
+--                      those of its windows, with a semicolon before each
 --                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC; or, of a bucket,
 --                      BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative; or, of a balance,
 --                      the most that it can have, and kBalanceLength

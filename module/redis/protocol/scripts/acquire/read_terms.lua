@@ -38,8 +38,12 @@ for _ = 1, tables do
         if noticed ~= '' then
             levels = levels or {}
             levels[at] = {}
-            for level in noticed:gmatch('%d+') do
+            for level in noticed:match('[^;]*'):gmatch('%d+') do
                 levels[at][#levels[at] + 1] = level + 0
+            end
+            for limit in noticed:gmatch(';(%d+)') do
+                levels[at].soft = levels[at].soft or {}
+                levels[at].soft[#levels[at].soft + 1] = limit + 0
             end
         end
         ARGV[at + 1], keeps = days == '0' and days or days + 0, keeps or days ~= '0'

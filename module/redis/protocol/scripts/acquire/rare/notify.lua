@@ -66,6 +66,7 @@ return function(levels, at, tables, key, reply, last, now, taken, settled, found
         for window = 0, windows - 1 do
             local limit, length = ARGV[at + 2 + 2 * window], ARGV[at + 3 + 2 * window]
             local number, used = reply[last + 1], reply[last + 2] - reserved
+            limit = levels[at] and levels[at].soft and levels[at].soft[window + 1] or limit
             if width == 3 and length > 0 then
                 used = used + math.ceil(reply[last + 3] * math.max(0, math.min(1, number + 1 - now / length)))
             end
