@@ -194,6 +194,66 @@ subtest 'the balance of a group' => sub {
     $gateway->nginx->stop;
 };
 
+subtest 'credits over HTTP' => sub {
+    my $gateway = start(
+        http   => 'tollgate_plans ops redis=main { plan ops 100000r/h; } tollgate_plans teams redis=main by=group { plan team balance; }',
+        server => 'location /admin/ { tollgate ops; tollgate_scope admin; tollgate_admin main; }',
+    );
+    $gateway->import_key('operator', id => 'operator', plan => 'ops', scopes => 'admin', group => 'staff');
+    my $ask = sub { my ($path, $body) = @_; $gateway->request('POST', "/admin/$path", { Authorization => 'Bearer operator' }, $body) };
+    my $first = $ask->('keys/k1/credit', '{"units":3,"reference":"order-1"}');
+    is($first->status, 200, 'a credit') or diag $first->body;
+    is_deeply($first->json, { table => 'api', unit => 'requests', credited => 3, left => 3, repeated => JSON::PP::false }, '... shows the balance');
+    becomes(sub { $gateway->get('/', 'k')->status }, 200, '... which is spent');
+    is_deeply($ask->('keys/k1/credit', '{"units":3,"reference":"order-1"}')->json->{repeated}, JSON::PP::true, 'a repetition');
+    my $reused = $ask->('keys/k1/credit', '{"units":4,"reference":"order-1"}');
+    is($reused->status . ' ' . $reused->json->{code}, '409 reference_reused', 'other units');
+    is($ask->('keys/nobody/credit', '{"units":4,"reference":"order-1"}')->status, 404, 'an unknown id');
+    is($ask->('keys/s1/credit', '{"units":4,"reference":"order-1","subject":true}')->status, 200, '... that is a subject');
+    for my $body ('{}', '{"units":1}', '{"reference":"a"}', '{"units":0,"reference":"a"}', '{"units":1.5,"reference":"a"}', '{"units":"1","reference":"a"}',
+        '{"units":1,"reference":""}', '{"units":1,"reference":"a","table":"teams"}', '{"units":1e20,"reference":"a"}', '{"units":1,"reference":"a","more":1}') {
+        is($ask->('keys/k1/credit', $body)->status, 400, "not $body");
+    }
+    is($ask->('keys/operator/credit', '{"units":4,"reference":"a"}')->status, 403, 'a caller does not credit its own id');
+    is(command($gateway)->run('group', 'set', $_, '--plan', 'team')->{status}, 0, "the group $_") for qw(acme staff);
+    $gateway->redis->cmd('HSET', 't:group_of_ids', operator => 'staff');
+    is($ask->('groups/acme/credit', '{"units":4,"reference":"a"}')->json->{left}, 4, 'a group');
+    is($ask->('groups/staff/credit', '{"units":4,"reference":"a"}')->status, 403, '... but not its own');
+    is($ask->('groups/nobody/credit', '{"units":4,"reference":"a"}')->status, 404, '... nor an unknown one');
+    my @audit = map { my %f = @{ $_->[1] }; "$f{actor} $f{action} $f{id} $f{detail}" } @{ $gateway->redis->cmd('XRANGE', 't:audit', '-', '+') };
+    is_deeply([grep { /credit/ } @audit], ['key:operator credit k1 units=3 reference=order-1 table=api',
+        'key:operator credit s1 units=4 reference=order-1 table=api', 'key:operator credit-group acme units=4 reference=a table=teams'], 'the audit has each credit once');
+    $gateway->nginx->stop;
+};
+
+subtest 'kills, a reload and an outage' => sub {
+    my @nodes = (start(workers => 2, redis_options => $durable));
+    push @nodes, map { start(share => $nodes[0], workers => 2) } 1, 2;
+    credit($nodes[0], 'k1', 3000, '--ref', 'a');
+    becomes(sub { $_->get('/', 'k')->status }, 200, 'each node knows the credit') for @nodes;
+    my ($sent, %status) = (0);
+    my %faults = (
+        300  => sub { $nodes[0]->nginx->kill_worker },
+        700  => sub { $nodes[0]->redis->kill; $nodes[0]->redis->restart },
+        1200 => sub { $nodes[1]->nginx->reload },
+        1700 => sub { $nodes[2]->nginx->kill_worker },
+    );
+    my $load = Load->run(servers => [map { $_->address } @nodes], connections => 8, requests => 2500, token => sub {
+        my $fault = $faults{++$sent};
+        $fault->() if $fault;
+        return 'k';
+    });
+    my $granted = 3 + $load->{status}{200};
+    cmp_ok($granted, '>=', 1000, 'most requests are granted');
+    settled(@nodes);
+    my $spent = 3000 - left($nodes[0], 'k1');
+    cmp_ok($granted, '<=', $spent, 'nothing is granted that was not taken from the balance');
+    $granted = spend_rest(\@nodes, 'k', 0, 3000 - $spent);
+    is($granted, 3000 - $spent, 'the rest is granted');
+    is(left($nodes[0], 'k1'), 0, '... exactly');
+    $_->nginx->stop for reverse @nodes;
+};
+
 subtest 'notices about what is left of the last credit' => sub {
     my $gateway = start(plans => 'plan prepaid balance; notify 80% 100%;', table => 'lease=off');
     my $levels = sub { join ' ', map { my %f = @{ $_->[1] }; "$f{level}:$f{used}/$f{limit}" } @{ $gateway->redis->cmd('XRANGE', 't:notices', '-', '+') } };

@@ -24,7 +24,7 @@ for my $row ($section =~ /^\|(.*)\|$/mg) {
     $listed{$commands} //= [];
 }
 
-my $gateway = Gateway->start(plans => 'plan free 2r/h 4r/d; plan busy 1000000r/d; plan slow 1r/d in_flight=5 window=sliding; ban after=2 within=1m for=10m; history 2d;');
+my $gateway = Gateway->start(plans => 'plan free 2r/h 4r/d; plan busy 1000000r/d; plan slow 1r/d in_flight=5 window=sliding; plan prepaid balance; ban after=2 within=1m for=10m; history 2d;');
 wait_for_room($gateway->redis, 3600, 60);
 my $tollgate = Command->new(redis => $gateway->redis->address, prefix => 't:');
 
@@ -76,6 +76,7 @@ prints($tollgate->json(qw(usage k1)), [grep { !/^in_flight/ } @$usage], 'usage')
 prints($tollgate->json(qw(usage k2)), $usage, '… with a limit of requests in flight');
 prints($tollgate->json(qw(key reset k2)), $usage, 'key reset');
 prints($tollgate->json(qw(ban lift k1)), $ban, 'ban lift');
+prints($tollgate->json(qw(key credit k1 5 --ref a)), $listed{'`key credit`, `group credit`'}, 'key credit');
 prints($tollgate->json(qw(group set acme --plan free --force)), $listed{'`group show`, `set`'}, 'group set');
 prints($tollgate->json(qw(group show acme)), $listed{'`group show`, `set`'}, 'group show');
 prints($tollgate->json(qw(group list))->[0], $listed{'`group show`, `set`'}, 'group list');
@@ -112,7 +113,7 @@ prints(JSON::PP->new->utf8->decode($entry), $listed{'`audit`'}, 'audit');
 
 prints($tollgate->json(qw(key revoke --yes k2)), $listed{'`key revoke`'}, 'key revoke');
 is_deeply([sort keys %listed], [sort '`key show`, `key import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
-    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`group show`, `set`', '`group list`', '`group usage`', '`usage`, `key reset`', '`usage --history`', '`export usage`', '`top`', '`doctor`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
+    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`key credit`, `group credit`', '`group show`, `set`', '`group list`', '`group usage`', '`usage`, `key reset`', '`usage --history`', '`export usage`', '`top`', '`doctor`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
     'each command of the table was run');
 
 subtest 'what revoke keeps' => sub {
@@ -120,7 +121,7 @@ subtest 'what revoke keeps' => sub {
     my $strikes = $gateway->redis->cmd('EXISTS', 't:ban:{k1}');
     $tollgate->run(qw(key revoke --yes k1));
     is_deeply([sort @{ $gateway->redis->cmd('KEYS', 't:quota:*') }], [sort @$counted], 'counts');
-    is_deeply([sort grep { /k1/ } @{ $gateway->redis->cmd('KEYS', '*') }], ['t:ended:{k1}', 't:quota:{k1}:api'], '… the digests, and nothing else');
+    is_deeply([sort grep { /k1/ } @{ $gateway->redis->cmd('KEYS', '*') }], ['t:credits:{k1}:api', 't:ended:{k1}', 't:quota:{k1}:api'], '… the balance, the digests, and nothing else');
     my $next = $tollgate->json(qw(key issue --plan free --id k1))->{key};
     is($gateway->get('/', $next)->status, 429, 'a new key of the id continues with these counts');
 };

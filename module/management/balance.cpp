@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "module/management/balance_rules.hpp"
 #include "module/management/group_index.hpp"
 #include "module/management/groups.hpp"
 #include "module/management/key_transactions.hpp"
@@ -19,14 +20,6 @@ namespace tollgate::management {
 namespace {
 
 namespace window_part = redis::window_part;
-
-/// Whether a plan of the table has a balance. The limits of a `custom` plan are those of a record.
-bool may_have_balance(const PlanTable& table) {
-    return !table.counts_values() && std::ranges::any_of(table.plans, [](const Plan& plan) {
-        return plan.kind == Plan::Kind::kCustom ||
-               std::ranges::any_of(plan.rates, &Rate::is_balance);
-    });
-}
 
 /// The table whose balance is meant. A table with a plan that has a balance precedes those whose
 /// plans are `custom`.
@@ -86,9 +79,9 @@ struct BalanceRead {
 Task<BalanceRead> read_balance_of(Database& database, const StoredAt& at,
                                   const std::string& reference) {
     Transaction read;
-    read.commands = {{"HGET", at.ledger, reference}, {"HGETALL", at.quota}};
+    read.commands = {{"HMGET", at.ledger, reference}, {"HGETALL", at.quota}};
     const auto replies = co_await execute(database, std::move(read));
-    const auto units = parse_whole_number(replies.value()[0].text, 1, kMostBalance);
+    const auto units = parse_whole_number(replies.value()[0].elements.at(0).text, 1, kMostBalance);
     co_return BalanceRead{.balance = read_balance(replies.value()[1]).value_or(StoredBalance{}),
                           .of_reference = units.value_or(0)};
 }
@@ -100,7 +93,6 @@ std::vector<redis::Command> crediting(const StoredAt& at, const Credit& credit) 
             {"HINCRBY", at.quota, redis::balance_field(window_part::kLeft), units},
             {"HINCRBY", at.quota, redis::balance_field(window_part::kCredited), units},
             {"HSET", at.quota, redis::balance_field(window_part::kLastCredit), units},
-            {"HDEL", at.quota, redis::balance_field(window_part::kNoticed)},
             {"PERSIST", at.quota}};
 }
 
@@ -126,7 +118,7 @@ Task<bool> add_credit(Database& database, KeyTransactions& transactions, const S
         }
         Transaction add;
         add.conditions.push_back(
-            {.command = {"HEXISTS", at.ledger, credit.reference}, .elements = {"0"}});
+            {.command = {"HMGET", at.ledger, credit.reference}, .elements = {""}});
         add.commands = crediting(at, credit);
         add.names = {at.change};
         const bool is_added =
@@ -189,31 +181,6 @@ Task<Credited> credit_balance(Caller caller, Credit credit, CountingTables table
     credited.credited = read.balance.credited;
     credited.left = read.balance.left;
     co_return credited;
-}
-
-Task<void> require_no_balance_in_other_group(Database& database, const redis::Keys& keys,
-                                             std::string id, std::string group) {
-    const auto owner = co_await owner_of(database, keys, id);
-    if (owner.group == group) {
-        co_return;
-    }
-    std::vector<const PlanTable*> none;
-    const auto tables = co_await read_known_tables(database, keys, std::move(none));
-    for (const PlanTable& table : tables) {
-        if (table.by_group || !may_have_balance(table)) {
-            continue;
-        }
-        redis::Command read{"HGETALL", keys.quota(owner.owner(), table.name)};
-        const auto hash = co_await run(database, std::move(read));
-        const auto balance = read_balance(hash);
-        if (balance && balance->left > 0) {
-            throw OperationError(
-                Reason::kHasBalance,
-                "group: " + std::to_string(balance->left) + " units are left of the balance of \"" +
-                    id + "\" in \"" + table.name +
-                    "\", and an id that changes its group begins with new counters");
-        }
-    }
 }
 
 void write_credited(JsonWriter& json, const Credited& credited) {

@@ -43,11 +43,6 @@ void require_valid_reference(const std::string& reference);
 /// named, or if the balance would exceed kMostBalance.
 Task<Credited> credit_balance(Caller caller, Credit credit, CountingTables tables);
 
-/// Throws OperationError with Reason::kHasBalance if units are left of a balance of the id by
-/// itself and it is not in this group: the counters of an id in another group are others.
-Task<void> require_no_balance_in_other_group(Database& database, const redis::Keys& keys,
-                                             std::string id, std::string group);
-
 /// Writes the members of the JSON object of a balance after a credit.
 void write_credited(JsonWriter& json, const Credited& credited);
 

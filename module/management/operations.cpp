@@ -6,7 +6,7 @@
 #include "module/key/api_key.hpp"
 #include "module/key/digest.hpp"
 #include "module/management/acknowledgement.hpp"
-#include "module/management/balance.hpp"
+#include "module/management/balance_rules.hpp"
 #include "module/management/ban.hpp"
 #include "module/management/usage_reset.hpp"
 #include "module/text/duration.hpp"

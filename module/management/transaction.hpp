@@ -12,7 +12,7 @@
 
 namespace tollgate::management {
 
-/// A command whose reply must have these elements. A number is one element.
+/// A command whose reply must have these elements. A number is one element; nil is an empty one.
 struct Condition {
     redis::Command command;
     std::vector<std::string> elements;

@@ -71,14 +71,18 @@ std::optional<Notice> read_threshold(const Fields& fields, sys_seconds time) {
     const auto level = number_in(fields, field::kLevel);
     const auto limit = number_in(fields, field::kLimit);
     const auto used = number_in(fields, field::kUsed);
-    const auto number = period ? parse_whole_number(text_in(fields, field::kNumber), 0,
-                                                    window_number(kLatestInstant, *period))
-                               : std::nullopt;
+    const auto number =
+        period ? parse_whole_number(
+                     text_in(fields, field::kNumber), 0,
+                     period->is_balance() ? kMost : window_number(kLatestInstant, *period))
+               : std::nullopt;
     if (!number || !level || !limit || !used) {
         return std::nullopt;
     }
     const auto end_of = [&](std::int64_t window) {
-        return format_time(std::chrono::floor<seconds>(window_end(window, *period)));
+        return period->is_balance()
+                   ? std::string()
+                   : format_time(std::chrono::floor<seconds>(window_end(window, *period)));
     };
     auto body = body_of("quota.threshold_reached", time, [&](JsonWriter& json) {
         const auto value = text_in(fields, field::kValue);
@@ -89,8 +93,8 @@ std::optional<Notice> read_threshold(const Fields& fields, sys_seconds time) {
             json.member("value", value);
         }
         json.member("period", period_name(*period));
-        json.member("begin", end_of(*number - 1));
-        json.member("end", end_of(*number));
+        json.member_or_null("begin", end_of(*number - 1));
+        json.member_or_null("end", end_of(*number));
         json.member("level", *level);
         json.member("limit", *limit);
         json.member("used", *used);

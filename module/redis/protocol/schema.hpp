@@ -304,7 +304,8 @@ inline constexpr std::string_view kLevel = "level";
 inline constexpr std::string_view kTable = "table";  ///< of a window; a key has none
 inline constexpr std::string_view kValue = "value";  ///< of `by=$variable`: ValueDigest; else empty
 inline constexpr std::string_view kPeriod = "period";  ///< see stored_period
-inline constexpr std::string_view kNumber = "number";  ///< of the window
+/// Of the window; of a balance, the sum of all credits.
+inline constexpr std::string_view kNumber = "number";
 inline constexpr std::string_view kLimit = "limit";    ///< its limit then
 inline constexpr std::string_view kUsed = "used";      ///< the units counted then
 /// The time, in ms, of a notice about a level that was noticed before in the window. The window has

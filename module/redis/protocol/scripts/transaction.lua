@@ -4,7 +4,7 @@
 -- KEYS  the keys of the commands and of the conditions, all in one slot
 -- ARGV  1    a token, which is returned
 --       2    the number of conditions; per condition: the number of words of a command and its words; the number of
---            elements that its reply must have, and these elements. A number is one element
+--            elements that its reply must have, and these elements. A number is one element; nil is an empty text
 --       ...  the number of names to announce. If it is not 0: the sorted set of changes, the channel, the time in ms that
 --            changes are kept, and the names
 --       ...  the number of commands; per command: the number of its words, and its words. HGETALL may have another
@@ -49,7 +49,7 @@ for _ = 1, ARGV[2] do
     end
     local met = #values == last - first + 1
     for i = first, last do
-        met = met and values[i - first + 1] == ARGV[i]
+        met = met and (values[i - first + 1] or '') == ARGV[i]
     end
     if not met then
         return {ARGV[1], 0}

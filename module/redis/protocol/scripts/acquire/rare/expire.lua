@@ -32,7 +32,7 @@ return function(name, values, at, windows, width, number, new, month, month_ends
     -- Only if the longest window is new, or a bucket is not full by then. The key keeps a later expiry, which a longer
     -- window of the id's previous plan has set. A hash with a balance never expires, also if the present plan has none.
     local rest = redis.call('PTTL', name)
-    if rest == -1 and redis.call('HEXISTS', name, kBalanceLeft) == 1 then
+    if rest == -1 and redis.call('HMGET', name, kBalanceLeft)[1] then
         return
     end
     local expires = now + rest

@@ -71,9 +71,11 @@ return function(levels, at, tables, key, reply, last, now, taken, settled, found
                 used = used + math.ceil(reply[last + 3] * math.max(0, math.min(1, number + 1 - now / length)))
             end
             if length == kBalanceLength + 0 then
-                -- The levels are those of the last credit: at 80 % of it, a fifth of it is left.
-                local credit = tonumber(redis.pcall('HGET', name, kLastCredit)) or 0
-                limit, used = credit, credit - (limit - used)
+                -- The levels are those of the last credit: at 80 % of it, a fifth of it is left. The sum of all credits is
+                -- another number after each of them.
+                local credits = redis.pcall('HMGET', name, kLastCredit, kCredited)
+                local last_credit = tonumber(credits[1]) or 0
+                number, limit, used = tonumber(credits[2]) or 0, last_credit, last_credit - (limit - used)
             end
             if levels[at] and length >= 0 and limit > 0 and (reported or used * 100 >= limit * levels[at][1]) then
                 local period = ARGV[fields + window * width]:match('[^.]*')
