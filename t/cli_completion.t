@@ -86,7 +86,7 @@ sub offers {
 
 subtest 'bash' => sub {
     is_deeply offers(''), [sort qw(key group ban import export audit usage notify top simulate status doctor completion man)], 'commands';
-    is_deeply offers('key', ''), [sort qw(issue import find list show set disable enable revoke reindex reset rotate)], 'their commands';
+    is_deeply offers('key', ''), [sort qw(issue import find list show set disable enable revoke reindex reset rotate credit)], 'their commands';
     is_deeply offers('key', 'is'), ['issue'], 'by their beginning';
     is_deeply offers('--redis', 'redis', ':', '//h', ':', '1/0', 'key', 'ro'), ['rotate'], 'behind a URL, as bash parts it';
     is_deeply offers('--prefix', 'key', 'us'), ['usage'], 'a value is no command';

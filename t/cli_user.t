@@ -47,7 +47,8 @@ for my $user (sort keys %users) {
             return $result;
         };
         for my $published (0, 1) {
-            $redis->cmd('HSET', 'petstore:plans', 'api', '{"history":90,"plans":{"free":{"rates":["5r/d"]}}}') if $published;
+            $redis->cmd('HSET', 'petstore:plans', 'api', '{"history":90,"plans":{"free":{"rates":["5r/d"]}}}', 'money', '{"plans":{"free":{"rates":["balance"]}}}',
+                'pool', '{"by":"group","plans":{"free":{"rates":["balance"]}}}') if $published;
             $redis->cmd('HSET', 'other:plans', 'api', '{"plans":{"free":{"rates":["5r/d"]}}}');
             my $warned = $does->(qw(key issue --plan free --id a --name N))->{err} =~ /warning: Redis at .* loses keys when it ends/;
             is $warned || 0, $user eq 'operator' ? 1 : 0, 'a Redis that does not keep its data is known with +info';
@@ -64,13 +65,16 @@ for my $user (sort keys %users) {
             $does->(qw(key rotate a));
             $does->(qw(key rotate a --overlap 0s));
             $does->({ stdin => qq({"id":"bulk","plan":"free","token":"bulk-token"}\n) }, qw(import -));
+            $does->({ stdin => qq({"id":"bulk","plan":"free","token":"bulk-token"}\n) }, qw(import - --update --owner git));
+            $does->({ stdin => qq({"id":"other","plan":"free","token":"other-token$published"}\n) }, qw(import - --update --owner git --prune));
             $does->(qw(export keys));
             $does->(qw(audit));
             $does->(qw(key set a --group g));
             $does->(qw(group set g --plan free --force));
             $does->(qw(group show g));
             $does->(qw(group list));
-            do { $does->(qw(group usage g)); $does->(qw(group reset g)) } if $published;    # they need the plan tables
+            do { $does->(qw(group usage g)); $does->(qw(group reset g)); $does->(qw(group credit g 5 --ref x)) } if $published;    # they need the plan tables
+            $does->(qw(export groups));
             $does->(qw(group delete g));
             $does->(qw(ban list));
             $does->(qw(ban show a));
@@ -78,7 +82,7 @@ for my $user (sort keys %users) {
             $does->(qw(usage a));
             $does->(qw(usage a --history));
             $redis->cmd('HSET', 'petstore:quota:{a}:api', '86400.number', int(time / 86400), '86400.count', 3);
-            $does->(qw(key reset a)) if $published;    # it needs the plan tables
+            do { $does->(qw(key reset a)); $does->(qw(key credit a 5 --ref x)) } if $published;    # they need the plan tables
             $does->(qw(export usage));
             like $does->(qw(top --count 1 --interval 100ms --budget 10))->{out}, qr/sample: the busiest \d+ ids found so far, /, '… a sample';
             $does->(qw(key revoke --yes), $_) for qw(a b);

@@ -106,14 +106,17 @@ prints($tollgate->json('simulate', '--plans', "$plans", "$log"), $listed{'`simul
 
 my $records = File::Temp->new;
 print $records $tollgate->run(qw(export keys))->{out};
-close $records;
+$records->flush;
 prints($tollgate->json('import', "$records"), $listed{'`import FILE`'}, 'import FILE');
+print $records '{"id":"declared","plan":"free","token":"declared"}', "\n";
+$records->flush;
+prints($tollgate->json('import', "$records", '--update'), $listed{'`import FILE --update`'}, 'import FILE --update');
 my ($entry) = split /\n/, $tollgate->run(qw(audit --json))->{out};
 prints(JSON::PP->new->utf8->decode($entry), $listed{'`audit`'}, 'audit');
 
 prints($tollgate->json(qw(key revoke --yes k2)), $listed{'`key revoke`'}, 'key revoke');
 is_deeply([sort keys %listed], [sort '`key show`, `key import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
-    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`key credit`, `group credit`', '`group show`, `set`', '`group list`', '`group usage`', '`usage`, `key reset`', '`usage --history`', '`export usage`', '`top`', '`doctor`', '`simulate`', '`import FILE`', '`audit`', '`status`'],
+    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`key credit`, `group credit`', '`group show`, `set`', '`group list`', '`group usage`', '`usage`, `key reset`', '`usage --history`', '`export usage`', '`top`', '`doctor`', '`simulate`', '`import FILE`', '`import FILE --update`', '`audit`', '`status`'],
     'each command of the table was run');
 
 subtest 'what revoke keeps' => sub {

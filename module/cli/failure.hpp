@@ -12,7 +12,7 @@ enum class ExitStatus : int {
     kUsage = 2,      ///< the command line, or a value on it, is invalid
     kUnknownId = 3,  ///< no key has this id
     kConflict = 4,   ///< the id or the key already exists, or another command changed it
-    kFindings = 5,   ///< `doctor` has found problems
+    kFindings = 5,   ///< `doctor` has found problems, or `import --dry-run` differences
     kGone = 6,       ///< the receiver of `notify` wants no more notices
 };
 

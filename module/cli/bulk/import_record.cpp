@@ -117,10 +117,26 @@ std::vector<StoredKey> take_keys(JsonBody& members, const KeyRecord& record) {
     return keys;
 }
 
-}  // namespace
+management::GroupRecord take_group(JsonBody& members) {
+    management::GroupRecord group{
+        .id = members.take_text("group").value_or(""), .plan = {}, .limits = {}};
+    management::require_valid_group(group.id);
+    const auto changes = management::take_changes(members, std::nullopt);
+    members.require_empty();
+    for (const auto& [field, value] : changes.values) {
+        if (field != redis::record_field::kPlan && field != redis::record_field::kLimits) {
+            refuse_record(std::string(field) + " is no value of a group");
+        }
+    }
+    management::require_complete(changes);
+    KeyRecord record;
+    management::apply(changes, record);
+    group.plan = record.plan;
+    group.limits = record.limits;
+    return group;
+}
 
-management::KeysOfId read_import_record(std::string_view line, Time now) {
-    JsonBody members(line, "the line");
+management::KeysOfId take_id(JsonBody& members, Time now) {
     const auto record = take_record(members);
     const auto created = take_time(members, "created");
     management::KeysOfId keys{.id = record.id, .keys = take_keys(members, record)};
@@ -137,6 +153,22 @@ management::KeysOfId read_import_record(std::string_view line, Time now) {
         }
     }
     return keys;
+}
+
+}  // namespace
+
+management::KeysOfId read_import_record(std::string_view line, Time now) {
+    JsonBody members(line, "the line");
+    return take_id(members, now);
+}
+
+std::variant<management::KeysOfId, management::GroupRecord> read_declaration(std::string_view line,
+                                                                             Time now) {
+    JsonBody members(line, "the line");
+    if (members.has("group") && !members.has("id")) {
+        return take_group(members);
+    }
+    return take_id(members, now);
 }
 
 }  // namespace tollgate::cli

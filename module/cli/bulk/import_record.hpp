@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <string_view>
+#include <variant>
 
+#include "module/management/groups.hpp"
 #include "module/management/stored_key.hpp"
 
 namespace tollgate::cli {
@@ -13,5 +15,10 @@ namespace tollgate::cli {
 /// tollgate_admin reads the same members with the same rules. Throws OperationError with
 /// Reason::kInvalid; the message does not contain a key.
 management::KeysOfId read_import_record(std::string_view line, std::chrono::sys_seconds now);
+
+/// Reads a line as read_import_record() does, or a group: an object with `group`, `plan` and
+/// optionally `limits`, and without `id`, as `tollgate export groups` writes it.
+std::variant<management::KeysOfId, management::GroupRecord> read_declaration(
+    std::string_view line, std::chrono::sys_seconds now);
 
 }  // namespace tollgate::cli

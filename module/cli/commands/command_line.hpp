@@ -38,6 +38,14 @@ struct CreditOptions {
     bool is_subject = false;  ///< the id needs no key
 };
 
+/// The options of `import --update`.
+struct DeclaredOptions {
+    bool is_update = false;
+    bool is_prune = false;    ///< revokes ids of the owner that no file declares
+    bool is_dry_run = false;  ///< prints the differences only
+    std::string owner;        ///< see management::kOwnerMember; empty: none
+};
+
 /// The options of `tollgate notify`.
 struct NotifyOptions {
     std::string url;          ///< of the receiver
@@ -78,6 +86,7 @@ struct CommandLine {
     SimulateOptions simulate;
     NotifyOptions notify;
     CreditOptions credit;
+    DeclaredOptions declared;
     std::string url;                    ///< the argument URL of `status`
     std::vector<std::string> statuses;  ///< `doctor --status`
     std::string gateway_user;           ///< `doctor --gateway-user`; empty: it is not checked

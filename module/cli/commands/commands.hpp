@@ -36,6 +36,8 @@ void show_ban(RedisSession& session, const CommandLine& line);
 void list_bans(RedisSession& session, const CommandLine& line);
 void lift_ban(RedisSession& session, const CommandLine& line);
 void import_files(RedisSession& session, const CommandLine& line);
+void update_declared(RedisSession& session, const CommandLine& line);
+void export_groups(RedisSession& session, const CommandLine& line);
 void export_keys(RedisSession& session, const CommandLine& line);
 void print_audit(RedisSession& session, const CommandLine& line);
 void show_usage(RedisSession& session, const CommandLine& line);

@@ -11,7 +11,12 @@ constexpr std::string_view kImportFilesNote =
     "`digest` (the SHA-256 of the key), and optionally `name`, `limits`, `state`, `created`, "
     "`expires`, `scopes`, `meta`, `from`, `prefix` and `group`. An id that exists is not "
     "changed: if its keys and values are those of the line, it is unchanged, otherwise the line "
-    "is refused. After an interruption, run the command again.";
+    "is refused. After an interruption, run the command again. With --update, an id that exists "
+    "gets "
+    "the values of its line: those that the line does not have are removed, and another key "
+    "replaces "
+    "the current one as `key rotate` does. A line with `group`, `plan` and `limits`, and without "
+    "`id`, declares a group. Nothing else is changed.";
 
 constexpr std::string_view kExportUsageNote =
     "A line has the id, the plan table, the day and the units: id,table,day,units. --json prints "
@@ -26,6 +31,25 @@ void define_import(CLI::App& app, CommandLine& line) {
     CLI::App& import = add_redis_command(
         app, "import", "Import ids and their keys from files of JSON lines", line, import_files);
     import.add_option("FILE", line.files, "File of JSON lines; - is standard input")->required();
+    CLI::Option* update = import.add_flag("--update", line.declared.is_update,
+                                          "Make what is stored equal to what the files declare");
+    import
+        .add_flag("--dry-run", line.declared.is_dry_run,
+                  "Print the differences only; the exit status is 5 if there are any")
+        ->needs(update);
+    import
+        .add_option("--owner", line.declared.owner,
+                    "Who declares the ids: stored with each as owner in its meta")
+        ->needs(update);
+    import
+        .add_flag("--prune", line.declared.is_prune,
+                  "Revoke the ids of --owner that the files do not declare")
+        ->needs(update);
+    import
+        .add_option("--overlap", line.overlap,
+                    "Time for which the old key remains valid if a file declares another one")
+        ->needs(update)
+        ->capture_default_str();
     add_import_force_option(import, line);
     add_note(import, kImportFilesNote);
 }
@@ -34,6 +58,7 @@ void define_export(CLI::App& app, CommandLine& line) {
     CLI::App& exported = add_group(app, "export", "Export data");
     add_redis_command(exported, "keys", "Print all ids and their keys as JSON lines", line,
                       export_keys);
+    add_redis_command(exported, "groups", "Print all groups as JSON lines", line, export_groups);
     CLI::App& days =
         add_redis_command(exported, "usage", "Print what each id was granted in each day, as CSV",
                           line, export_usage);

@@ -50,6 +50,10 @@ constexpr std::array kExamples{
     Example{"Copy all keys to another Redis:",
             "tollgate export keys > keys.jsonl\n"
             "tollgate import keys.jsonl --redis redis://other:6379"},
+    Example{"Compare Redis with the keys that a git repository declares, and then make it equal:",
+            "tollgate import keys.jsonl --update --prune --owner platform --dry-run\n"
+            "tollgate import keys.jsonl --update --prune --owner platform"},
+    Example{"Copy all groups to a file:", "tollgate export groups > groups.jsonl"},
     Example{"Write what each customer was granted in November, for invoices:",
             "tollgate export usage --from 2026-11-01 --to 2026-11-30 > november.csv"},
     Example{"Show who has changed the key of a customer:", "tollgate audit acme"},

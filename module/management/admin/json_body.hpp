@@ -51,6 +51,8 @@ class JsonBody {
     /// A number with a fraction, or beyond 64 bits, has another type.
     std::optional<std::int64_t> take_number(const std::string& name);
 
+    /// Whether a member with this name is left.
+    bool has(const std::string& name) const { return members_.contains(name); }
     /// Throws OperationError with Reason::kInvalid if a member is left.
     void require_empty() const;
 

@@ -1,0 +1,408 @@
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "module/cli/bulk/import_record.hpp"
+#include "module/cli/bulk/record_import.hpp"
+#include "module/cli/bulk/record_lines.hpp"
+#include "module/cli/commands/commands.hpp"
+#include "module/cli/commands/operation_failure.hpp"
+#include "module/cli/keys/audit_log.hpp"
+#include "module/cli/keys/plan_check.hpp"
+#include "module/cli/redis/deployment_warnings.hpp"
+#include "module/cli/terminal/json_value.hpp"
+#include "module/cli/terminal/printable.hpp"
+#include "module/cli/terminal/result_format.hpp"
+#include "module/cli/terminal/time_text.hpp"
+#include "module/management/declared_key.hpp"
+#include "module/management/key_reader.hpp"
+#include "module/management/key_search.hpp"
+#include "module/management/operations.hpp"
+#include "module/management/plan_rules.hpp"
+
+namespace tollgate::cli {
+
+namespace {
+
+using management::Difference;
+using management::KeysOfId;
+
+constexpr std::size_t kIdsAtOnce = 500;
+
+/// Where something is declared.
+struct Place {
+    std::string file;
+    std::size_t line = 0;
+};
+
+/// An id and its key as a file declares them.
+struct DeclaredKey {
+    Place place;
+    KeysOfId keys;
+};
+
+/// A group as a file declares it.
+struct DeclaredGroup {
+    Place place;
+    management::GroupRecord group;
+};
+
+/// What was found or done.
+struct Counts {
+    std::size_t added = 0;
+    std::size_t changed = 0;
+    std::size_t rotated = 0;
+    std::size_t revoked = 0;
+    std::size_t unchanged = 0;
+    std::size_t refused = 0;
+
+    std::size_t differences() const { return added + changed + rotated + revoked; }
+};
+
+/// A difference, as the operation that removes it.
+struct Line {
+    std::string operation;
+    std::string name;      ///< of the id or the group
+    std::string values{};  ///< as in the audit
+    std::string before{};
+};
+
+/// `set acme plan=pro (was plan=free)`.
+std::string text_of(const Line& line) {
+    std::string text = line.operation + " " + line.name;
+    text.append(line.values.empty() ? "" : " ").append(line.values);
+    return line.before.empty() ? text : text + " (was " + line.before + ")";
+}
+
+/// Makes what is stored equal to what files declare, or prints the differences only. Each operation
+/// is one that the command has: it is audited, and is complete after a repetition.
+class DeclaredUpdate {
+  public:
+    DeclaredUpdate(RedisSession& session, const CommandLine& line)
+        : session_(session),
+          options_(line.declared),
+          format_(line.format()),
+          is_forced_(line.force),
+          tables_(tables_to_check(session).value_or(std::vector<PlanTable>())),
+          overlap_(parse_duration_seconds(line.overlap)),
+          now_(complete(management::KeyReader(session, session.keys()).now())) {}
+
+    void read(const std::string& file) {
+        for_each_line(
+            file,
+            [&](std::size_t number, std::string_view text) {
+                auto declared = read_declaration(text, now_);
+                if (auto* const group = std::get_if<management::GroupRecord>(&declared)) {
+                    add(DeclaredGroup{{file, number}, std::move(*group)});
+                } else {
+                    add(DeclaredKey{{file, number}, std::move(std::get<KeysOfId>(declared))});
+                }
+            },
+            [&](std::size_t number, const std::string& why) {
+                refuse({file, number}, why);
+            });
+    }
+
+    void run() {
+        update_groups();
+        for (std::size_t begin = 0; begin < keys_.size(); begin += kIdsAtOnce) {
+            const auto end = std::min(begin + kIdsAtOnce, keys_.size());
+            compare(std::span(keys_).subspan(begin, end - begin));
+        }
+        store_new();
+        if (options_.is_prune) {
+            prune();
+        }
+    }
+
+    const Counts& counts() const { return counts_; }
+    /// The differences; in the text format, none: they are printed when they are found.
+    const std::vector<Line>& lines() const { return lines_; }
+    management::Durability durability() const { return durability_; }
+    std::vector<std::string> groups() const { return {named_groups_.begin(), named_groups_.end()}; }
+    const std::vector<PlanTable>& tables() const { return tables_; }
+
+  private:
+    void refuse(const Place& place, const std::string& why) {
+        ++counts_.refused;
+        print_refusal(place.file, place.line, why);
+    }
+
+    void note(Line line) {
+        if (format_ == Format::kText) {
+            require_print(printable(text_of(line)) + "\n");
+        } else {
+            lines_.push_back(std::move(line));
+        }
+    }
+
+    void require_usable(const KeyRecord& record, management::PlanOf owner) const {
+        if (!is_forced_) {
+            management::require_usable_plan(tables_, record, owner);
+        }
+        management::refuse_sliding_month(tables_, record, owner);
+    }
+
+    /// Throws OperationError if the record is not usable, or if the id is declared twice.
+    void add(DeclaredKey declared) {
+        for (auto& key : declared.keys.keys) {
+            if (!options_.owner.empty()) {
+                management::set_owner(key.record, options_.owner);
+            }
+        }
+        const auto& record = declared.keys.keys.front().record;
+        require_usable(record, management::PlanOf::kKey);
+        if (!ids_.insert(record.id).second) {
+            management::refuse("the id \"" + record.id + "\" is declared twice");
+        }
+        named_groups_.insert(record.group);
+        keys_.push_back(std::move(declared));
+    }
+
+    void add(DeclaredGroup declared) {
+        KeyRecord record;
+        record.plan = declared.group.plan;
+        record.limits = declared.group.limits;
+        require_usable(record, management::PlanOf::kGroup);
+        if (!group_names_.insert(declared.group.id).second) {
+            management::refuse("the group \"" + declared.group.id + "\" is declared twice");
+        }
+        groups_.push_back(std::move(declared));
+    }
+
+    /// Executes an operation on one id, or counts it only.
+    template <typename Operation>
+    void execute(const Place& place, std::size_t Counts::*count, Operation operation) {
+        if (!options_.is_dry_run) {
+            try {
+                const auto durability = management::run_to_end(operation());
+                durability_ = std::max(durability_, durability);
+            } catch (const management::OperationError& error) {
+                if (error.reason() == management::Reason::kUnavailable) {
+                    throw failure_of(error);
+                }
+                refuse(place, error.what());
+                return;
+            }
+        }
+        ++(counts_.*count);
+    }
+
+    void update_groups() {
+        std::vector<std::string> names;
+        std::ranges::transform(groups_, std::back_inserter(names),
+                               [](const DeclaredGroup& declared) { return declared.group.id; });
+        const auto stored =
+            complete(management::records_of_groups(session_, session_.keys(), std::move(names)));
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            const auto& [place, group] = groups_[i];
+            const auto record = stored[i].value_or(
+                management::GroupRecord{.id = group.id, .plan = {}, .limits = {}});
+            const auto difference = management::difference_of(group, record);
+            if (!difference) {
+                ++counts_.unchanged;
+                continue;
+            }
+            note({"group set", group.id, audit_text(difference->changes),
+                  stored[i] ? difference->replaced : ""});
+            execute(place, stored[i] ? &Counts::changed : &Counts::added, [&] {
+                return management::change_group(caller_of(session_), group.id, difference->changes,
+                                                [](const KeyRecord&) {});
+            });
+        }
+    }
+
+    void compare(std::span<DeclaredKey> declared) {
+        std::vector<std::string> ids;
+        std::ranges::transform(declared, std::back_inserter(ids),
+                               [](const DeclaredKey& key) { return key.keys.id; });
+        management::KeyReader reader(session_, session_.keys());
+        const auto stored = complete(reader.keys_of(std::move(ids)));
+        for (std::size_t i = 0; i < declared.size(); ++i) {
+            if (stored[i].keys.empty()) {
+                const auto& record = declared[i].keys.keys.front().record;
+                note({"issue", record.id, "plan=" + record.plan});
+                new_.push_back(std::move(declared[i]));
+                continue;
+            }
+            try {
+                change(declared[i], stored[i]);
+            } catch (const management::OperationError& error) {
+                refuse(declared[i].place, error.what());
+            }
+        }
+    }
+
+    void change(const DeclaredKey& declared, const KeysOfId& stored) {
+        const auto difference = management::difference_of(declared.keys, stored);
+        const auto& id = declared.keys.id;
+        if (!difference) {
+            ++counts_.unchanged;
+            return;
+        }
+        if (!difference->changes.empty()) {
+            note({"set", id, audit_text(difference->changes), difference->replaced});
+            execute(declared.place, &Counts::changed, [&] {
+                return management::change_keys(caller_of(session_), "set", id, difference->changes,
+                                               [](const KeyRecord&) {});
+            });
+        }
+        if (!difference->digest.empty()) {
+            note({"rotate", id, "digest=" + difference->digest});
+            const auto& key = declared.keys.keys.front();
+            execute(declared.place, &Counts::rotated, [&] { return rotate(id, key); });
+        }
+    }
+
+    management::Task<management::Durability> rotate(const std::string& id,
+                                                    const management::StoredKey& key) {
+        management::KeyMaking making(caller_of(session_),
+                                     management::Successor{.id = id, .overlap = overlap_});
+        co_await making.make([&](const std::string& /*prefix*/) {
+            return management::KeyMaking::KeyTraits{.digest = key.digest, .hint = key.hint};
+        });
+        co_return co_await making.confirm();
+    }
+
+    void store_new() {
+        std::map<std::string, std::vector<DeclaredKey>> by_file;
+        for (auto& declared : new_) {
+            by_file[declared.place.file].push_back(std::move(declared));
+        }
+        for (auto& [file, declared] : by_file) {
+            if (options_.is_dry_run) {
+                counts_.added += declared.size();
+                continue;
+            }
+            RecordImport import(
+                session_, session_.keys(), file,
+                is_forced_ ? RecordImport::Revoked::kRevived : RecordImport::Revoked::kRefused);
+            for (auto& key : declared) {
+                import.add({.line = key.place.line, .keys = std::move(key.keys)});
+            }
+            import.finish();
+            const auto counts = import.counts();
+            counts_.added += counts.imported;
+            counts_.unchanged += counts.unchanged;
+            counts_.refused += counts.refused;
+            durability_ = std::max(durability_, import.durability());
+        }
+    }
+
+    /// The ids of the owner that no file declares. Throws Failure if nothing may be revoked because
+    /// of them.
+    std::vector<std::string> undeclared() {
+        if (counts_.refused > 0) {
+            throw Failure(ExitStatus::kConflict,
+                          "nothing is revoked, because lines are refused: see the lines above");
+        }
+        if (keys_.empty() && !is_forced_) {
+            throw Failure(ExitStatus::kUsage,
+                          "nothing is revoked, because the files declare no "
+                          "id: see --force");
+        }
+        const auto member = std::string(management::kOwnerMember) + "=" + options_.owner;
+        std::vector<std::string> ids;
+        std::optional<std::string> after;
+        do {
+            management::KeyQuery query{.filter = {.meta = member},
+                                       .after = std::move(after),
+                                       .limit = kIdsAtOnce,
+                                       .now = now_};
+            auto page =
+                complete(management::find_keys(session_, session_.keys(), std::move(query)));
+            for (auto& keys : page.ids) {
+                if (!ids_.contains(keys.id)) {
+                    ids.push_back(std::move(keys.id));
+                }
+            }
+            after = std::move(page.next);
+        } while (after);
+        return ids;
+    }
+
+    void prune() {
+        for (const auto& id : undeclared()) {
+            note({"revoke", id});
+            execute({.file = id}, &Counts::revoked,
+                    [&] { return management::revoke_keys(caller_of(session_), id); });
+        }
+    }
+
+    RedisSession& session_;
+    const DeclaredOptions& options_;
+    Format format_;
+    bool is_forced_;
+    std::vector<PlanTable> tables_;
+    std::chrono::seconds overlap_;
+    std::chrono::sys_seconds now_;
+    std::vector<DeclaredKey> keys_;
+    std::vector<DeclaredGroup> groups_;
+    std::vector<DeclaredKey> new_;  ///< ids that do not exist
+    std::set<std::string> ids_;
+    std::set<std::string> group_names_;
+    std::set<std::string> named_groups_;  ///< by ids; may contain an empty name
+    Counts counts_;
+    std::vector<Line> lines_;
+    management::Durability durability_ = management::Durability::kConfirmed;
+};
+
+void print_result(const DeclaredUpdate& update, const CommandLine& line) {
+    const Counts& counts = update.counts();
+    if (line.format() == Format::kText) {
+        const std::string begin = line.declared.is_dry_run ? "dry run: " : "";
+        require_print(
+            begin + std::to_string(counts.added) + " added, " + std::to_string(counts.changed) +
+            " changed, " + std::to_string(counts.rotated) + " rotated, " +
+            std::to_string(counts.revoked) + " revoked, " + std::to_string(counts.unchanged) +
+            " unchanged, " + std::to_string(counts.refused) + " refused\n");
+        return;
+    }
+    Json differences = Json::array();
+    for (const auto& difference : update.lines()) {
+        differences.push_back({{"operation", difference.operation},
+                               {"id", difference.name},
+                               {"values", difference.values},
+                               {"before", difference.before}});
+    }
+    require_print(json_document({{"differences", std::move(differences)},
+                                 {"added", counts.added},
+                                 {"changed", counts.changed},
+                                 {"rotated", counts.rotated},
+                                 {"revoked", counts.revoked},
+                                 {"unchanged", counts.unchanged},
+                                 {"refused", counts.refused}}));
+}
+
+}  // namespace
+
+void update_declared(RedisSession& session, const CommandLine& line) {
+    if (line.declared.is_prune && line.declared.owner.empty()) {
+        throw Failure(ExitStatus::kUsage, "--prune needs --owner");
+    }
+    require_readable(line.files);
+    DeclaredUpdate update(session, line);
+    for (const auto& file : line.files) {
+        update.read(file);
+    }
+    if (!line.declared.is_dry_run) {
+        warn_of_dangers(session);
+    }
+    update.run();
+    print_result(update, line);
+    warn_unless_kept("the import", update.durability());
+    warn_about_groups(session, update.tables(), update.groups());
+    if (update.counts().refused > 0) {
+        throw Failure(ExitStatus::kConflict, std::to_string(update.counts().refused) +
+                                                 " lines are refused: see the lines above");
+    }
+    if (line.declared.is_dry_run && update.counts().differences() > 0) {
+        throw Failure(ExitStatus::kFindings, "Redis differs from the files");
+    }
+}
+
+}  // namespace tollgate::cli
