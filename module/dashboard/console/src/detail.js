@@ -3,6 +3,7 @@
 import { element, setText } from '../../src/element.js';
 import { ApiError, keyPath } from './api.js';
 import { Audit } from './audit.js';
+import { balancesOf, readPaces } from './balance.js';
 import { Row, errorText } from './dialog.js';
 import { factsOf } from './fields.js';
 import { actions, announce, badge, button, durabilityText, Section } from './parts.js';
@@ -112,11 +113,20 @@ export class Detail {
     }
 
     #loadRest() {
-        const path = keyPath(this.id, '/usage');
-        this.usage.load(async () => usageOf((await this.api().ask('GET', path)).data));
+        this.#loadUsage();
         this.#loadBan();
         this.#loadHistory();
         this.audit.show({ id: this.id }, entriesOfId);
+    }
+
+    #loadUsage() {
+        const { id } = this;
+        return this.usage.load(async () => {
+            const { data } = await this.api().ask('GET', keyPath(id, '/usage'));
+            // The operator may have been signed out meanwhile, or have gone to another id.
+            if (id !== this.id) return [];
+            return usageOf(data, { paces: await readPaces(this.api(), id, balancesOf(data), this.plans()) });
+        });
     }
 
     #loadHistory() {

@@ -101,7 +101,7 @@ class GroupDetail {
             this.settings.load(async () => this.#settingsOf(id)),
             this.usage.load(async () => {
                 const answer = await this.api().find(groupPath(id, '/usage'));
-                return usageOf(answer?.data ?? { windows: [] }, 'Nothing is counted for this group.');
+                return usageOf(answer?.data ?? { windows: [] }, { none: 'Nothing is counted for this group.' });
             }),
             this.members.show(),
             this.audit.show({ id }, entriesOfGroup),
