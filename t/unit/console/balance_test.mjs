@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../../module/dashboard/console/src/api.js';
-import { lastsText, paceOf, readPaces } from '../../../module/dashboard/console/src/balance.js';
+import { lastsText, leftText, paceOf, readPaces } from '../../../module/dashboard/console/src/balance.js';
+import { creditedText, creditOf } from '../../../module/dashboard/console/src/credit.js';
 import { byNearness, resetOf, windowOf } from '../../../module/dashboard/console/src/usage.js';
 
 const balance = {
@@ -62,4 +63,28 @@ test('a history is read only for balances of tables that have one', async () => 
     assert.equal(asked[0][1], 'keys/acme/history');
     const failing = { ask: async () => { throw new ApiError('no'); } };
     assert.equal((await readPaces(failing, 'acme', [{ ...balance, table: 'images' }], tables)).size, 0);
+});
+
+test('what is entered for a credit', () => {
+    const entered = { units: ' 5000 ', reference: ' order-1 ' };
+    assert.deepEqual(creditOf(entered, ['api']), { units: 5000, reference: 'order-1', table: 'api' });
+    assert.deepEqual(creditOf({ ...entered, table: 'images' }, ['api', 'images']).table, 'images');
+    const fieldOf = (inputs, tables = ['api']) => {
+        try {
+            return creditOf({ ...entered, ...inputs }, tables);
+        } catch (error) {
+            return error.field;
+        }
+    };
+    assert.equal(fieldOf({ table: '' }, ['api', 'images']), 'table');
+    for (const units of ['', '5,000', '5.5', '-5', '1e3']) assert.equal(fieldOf({ units }), 'units');
+    assert.equal(fieldOf({ reference: ' ' }), 'reference');
+});
+
+test('what a credit has done', () => {
+    const result = { table: 'api', unit: 'tokens', credited: 1000, left: 600, repeated: false };
+    assert.equal(creditedText('acme', 500, result), '500 tokens credited. Now acme has 600 of 1,000 tokens left in api.');
+    assert.equal(creditedText('acme', 500, { ...result, repeated: true }),
+        'This reference was credited before: nothing has changed. Now acme has 600 of 1,000 tokens left in api.');
+    assert.equal(leftText(-23, 100, 'tokens'), 'nothing left of 100 tokens, and 23 more used');
 });
