@@ -22,8 +22,11 @@ my $gateway = Gateway->start(
     plans  => 'plan free 60r/m 1000r/d; plan pro 300r/m 10000r/d; plan enterprise custom; plan spent 1r/d;'
         . ' anonymous 10000r/m; ban after=2 within=1m for=10m; history 90d;',
     table  => 'lease=off',            # a lease is counted as used
-    http   => 'tollgate_plans ops redis=main { plan ops 100000r/m; } tollgate_plans teams redis=main by=group lease=off { plan shared 3r/d; plan wide 100r/d; }',
+    http   => 'tollgate_plans ops redis=main { plan ops 100000r/m; } tollgate_plans teams redis=main by=group lease=off { plan shared 3r/d; plan wide 100r/d; plan pool balance; }'
+        . ' tollgate_plans texts redis=main unit=tokens lease=off { plan prepaid balance; history 90d; }'
+        . ' tollgate_plans images redis=main lease=off { plan prepaid 100r/d balance; }',
     server => <<'END',
+        location /texts/     { tollgate texts; tollgate_cost 10; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /teams/     { tollgate api teams; proxy_pass http://unix:%DIR%/upstream.sock; }
         location /admin/     { tollgate ops; tollgate_scope admin; tollgate_admin main; }
         location /console/   { tollgate_console; }
@@ -512,6 +515,76 @@ subtest 'resetting the usage' => sub {
     shows('#detail .meters', qr/0 of 1 used/, '... and shown');
     is(focused(), 'Reset', '... the focus is where it was');
     becomes(sub { $gateway->get('/', 'eager')->status }, 200, 'the gateway grants again');
+};
+
+# Enters a credit into the form. Both clicks of a double one.
+sub credit {
+    my (%values) = @_;
+    $browser->click('#detail >> text="Credit"');
+    $browser->choose('dialog [name=table]', delete $values{table}) if $values{table};
+    $browser->fill("dialog [name=$_]", $values{$_}) for sort keys %values;
+    $browser->eval('(send => { send.click(); send.click(); })(document.querySelector("dialog [type=submit]"))');
+}
+
+subtest 'balances' => sub {
+    $gateway->import_key('payer', id => 'payer', name => 'Payer', plan => 'prepaid');
+    $redis->cmd('HSET', 't:history:{payer}', map { ('texts:' . (int(time / 86400) - $_) => 100) } 1 .. 10);
+    open_id('payer');
+    shows('#detail .meters', qr/texts: balance0 of 0 tokens leftNothing was credited\./, 'a balance without a credit');
+    is_accessible('balance');
+    credit(units => '5,000', reference => 'order 1', table => 'texts');
+    shows('dialog .row:has([name=units]) .error', qr/^Enter a whole number, in digits alone\.$/, 'no number: the error at its field');
+    $browser->fill('dialog [name=units]', '510');
+    $browser->choose('dialog [name=table]', '');
+    $browser->click('dialog button[type=submit]');
+    shows('dialog .row:has([name=table]) .error', qr/^Choose a table\.$/, 'of several balances, none is taken for granted');
+    $browser->choose('dialog [name=table]', 'texts');
+    $browser->click('dialog button[type=submit]');
+    shows('dialog .row:has([name=reference]) .error', qr/without spaces/, 'an error of the API is at its field');
+    is_accessible('credit');
+    $browser->press('Escape');
+    is(focused(), 'Credit', 'Escape closes it, and the focus is where it was');
+    my $asked = sub { scalar grep { m{/credit$} } $browser->requests };
+    my $before = $asked->();
+    credit(units => '510', reference => 'order-1', table => 'texts');
+    shows('#news', qr/^510 tokens credited\. Now payer has 510 of 510 tokens left in texts\.$/, 'a credit');
+    is($asked->() - $before, 1, '... is one request for a double click');
+    $browser->wait_for('!document.querySelector("dialog")');
+    is(focused(), 'Credit', '... the focus is where it was');
+    shows('#detail .meters', qr/texts: balance510 of 510 tokens leftAt 100 a day, the mean of the last 7 days, it lasts about 5 days\./, '... the usage has it');
+    shows('#detail .entries', qr/^credit510 units in texts, reference order-1/, '... and so does the audit');
+    becomes(sub { $gateway->get('/texts/', 'payer')->status }, 200, 'the gateway grants');
+    credit(units => '510', reference => 'order-1', table => 'texts');
+    shows('#news', qr/^This reference was credited before: nothing has changed\. Now payer has 500 of 510 tokens left in texts\.$/, 'the same reference again');
+    shows('#detail .meters', qr/texts: balance500 of 510 tokens left/, '... what was used');
+    credit(units => '600', reference => 'order-1', table => 'texts');
+    shows('dialog .row:has([name=reference]) .error', qr/"order-1" was credited with 510 units/, '... for other units: the error of the API');
+    $browser->press('Escape');
+    $browser->click('text="Change"');
+    $browser->choose('dialog [name=group]', 'emea');
+    $browser->click('dialog button[type=submit]');
+    shows('dialog .row:has([name=group]) .error', qr/500 units are left of the balance/, 'an id with a balance keeps its group');
+    $browser->press('Escape');
+    unlike(text('#detail'), qr/null|NaN|Invalid|undefined/, 'nothing is shown of what a balance does not have');
+    open_id('eager');
+    is($browser->eval('[...document.querySelectorAll("#detail button")].some(one => one.textContent === "Credit" && one.checkVisibility())'),
+        JSON::PP::false, 'an id without a balance has no credit');
+};
+
+subtest 'the balance of a group' => sub {
+    $gateway->request('PATCH', '/admin/groups/pool', { Authorization => 'Bearer operator' }, '{"plan":"pool"}');
+    $browser->eval("location.hash = '#groups/pool'");
+    shows('#groups .meters', qr/^teams: balance0 of 0 requests left/, 'without a credit');
+    $browser->click('#groups >> text="Credit"');
+    is(count('dialog [name=table]'), 0, 'a single balance is not chosen');
+    $browser->fill('dialog [name=units]', '20');
+    $browser->fill('dialog [name=reference]', 'order-2');
+    $browser->press('Enter');
+    shows('#news', qr/^20 requests credited\. Now the group pool has 20 of 20 requests left in teams\.$/, 'a credit');
+    shows('#groups .meters', qr/^teams: balance20 of 20 requests leftWhat is left does not expire\.$/, '... is shown');
+    shows('#groups .entries', qr/credit-group20 units in teams, reference order-2/, '... the audit has it');
+    is_accessible('balance of a group');
+    $browser->eval("location.hash = '#keys/eager'");
 };
 
 subtest 'revoking' => sub {

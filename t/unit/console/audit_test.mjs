@@ -10,6 +10,13 @@ test('a change shows what each value has replaced', () => {
     assert.equal(textOf({ detail: 'name="cut…', before: 'name=x' }), 'name="cut… (before: name=x)');
 });
 
+test('a credit names its units, its table and its reference', () => {
+    const detail = 'units=5000 reference=a"b=c table=api';
+    assert.equal(textOf({ action: 'credit', detail, before: null }), '5,000 units in api, reference a"b=c');
+    assert.equal(textOf({ action: 'credit-group', detail: 'units=1 reference=x table=api', before: null }), '1 unit in api, reference x');
+    assert.equal(textOf({ action: 'credit', detail: 'units=5000 refer…', before: null }), 'units=5000 refer…');
+});
+
 test('a text that has no values', () => {
     assert.equal(valuesIn('3 of 3 records'), null);
     assert.equal(valuesIn(''), null);

@@ -1,5 +1,7 @@
 // What an entry of the audit says, for people.
 
+import { unitsText } from './balance.js';
+
 // The values in a detail such as `plan=pro name="A shop"`, by their names; null if the text is another one, or was cut.
 export function valuesIn(text) {
     const values = new Map();
@@ -10,8 +12,15 @@ export function valuesIn(text) {
     return rest === '' && values.size > 0 ? values : null;
 }
 
+// The detail of a credit, such as "5,000 units in api, reference order-4711"; null if it was cut, or is another one.
+function creditText(detail) {
+    const [, units, reference, table] = /^units=(\d+) reference=(\S+) table=(\S+)$/.exec(detail) ?? [];
+    return table ? `${unitsText(Number(units))} in ${table}, reference ${reference}` : null;
+}
+
 // The detail; of a change, with what each value has replaced: `plan free → pro`.
-export function textOf({ detail, before }) {
+export function textOf({ action, detail, before }) {
+    if (action === 'credit' || action === 'credit-group') return creditText(detail) ?? detail;
     if (!before) return detail;
     const [set, replaced] = [detail, before].map(valuesIn);
     if (!set || !replaced) return `${detail} (before: ${before})`;

@@ -3,6 +3,8 @@
 import { element, setText } from '../../src/element.js';
 import { ApiError, keyPath } from './api.js';
 import { Audit } from './audit.js';
+import { balancesOf, readPaces } from './balance.js';
+import { openCredit } from './credit.js';
 import { Row, errorText } from './dialog.js';
 import { factsOf } from './fields.js';
 import { actions, announce, badge, button, durabilityText, Section } from './parts.js';
@@ -50,7 +52,8 @@ export class Detail {
         this.facts = new Section('Settings');
         this.keys = new Section('Keys');
         this.reset = act('Reset', {}, () => confirmReset(this));
-        this.usage = new Section('Usage', this.reset);
+        this.credit = act('Credit', { hidden: '' }, () => this.#credit());
+        this.usage = new Section('Usage', actions(this.credit, this.reset));
         this.ban = new Section('Ban');
         this.period = new Row({ name: 'period', label: 'Days', choices: [['30', 'last 30'], ['90', 'last 90'], ['365', 'last 365']] });
         this.history = new Section('History', this.period.place);
@@ -112,11 +115,26 @@ export class Detail {
     }
 
     #loadRest() {
-        const path = keyPath(this.id, '/usage');
-        this.usage.load(async () => usageOf((await this.api().ask('GET', path)).data));
+        this.#loadUsage();
         this.#loadBan();
         this.#loadHistory();
-        this.audit.show({ id: this.id }, entriesOfId);
+        this.#loadAudit();
+    }
+
+    #loadUsage() {
+        const { id, credit } = this;
+        return this.usage.load(async () => {
+            const { data } = await this.api().ask('GET', keyPath(id, '/usage'));
+            // The operator may have been signed out meanwhile, or have gone to another id.
+            if (id !== this.id) return [];
+            this.balances = balancesOf(data);
+            credit.hidden = this.balances.length === 0;
+            return usageOf(data, { paces: await readPaces(this.api(), id, this.balances, this.plans()) });
+        });
+    }
+
+    #loadAudit() {
+        return this.audit.show({ id: this.id }, entriesOfId);
     }
 
     #loadHistory() {
@@ -157,6 +175,16 @@ export class Detail {
         return this.#act(async () => {
             await this.changed(`${this.id} is enabled.`, await setState(this.api(), this.id, 'active'));
         });
+    }
+
+    // An id without a key, a subject, may have a balance as well.
+    #credit() {
+        const { id } = this;
+        openCredit({ api: this.api, path: keyPath(id, '/credit'), whose: id, balances: this.balances, onDone: async text => {
+            if (id !== this.id) return;
+            announce(text);
+            await Promise.all([this.#loadUsage(), this.#loadAudit()]);
+        } });
     }
 
     // Runs an operation that has no form. Shows its error in the section, or else below the buttons.

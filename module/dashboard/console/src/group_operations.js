@@ -53,7 +53,7 @@ export function setGroup({ api, tables, id = null, group = null, onDone }) {
 export function confirmGroupReset({ api, id, onDone }) {
     openForm({
         title: `Reset the counters of the group ${id}`, label: 'Reset', isDangerous: true,
-        text: ['The windows of the group begin with their whole limits. The counts of its ids remain.'],
+        text: ['The windows of the group begin with their whole limits. Its balances and the counts of its ids remain.'],
         async submit() {
             const { durability } = await api().ask('DELETE', groupPath(id, '/usage'));
             await onDone(id, `The counters of the group ${id} are reset.`, durability);

@@ -3,6 +3,8 @@
 import { element, setText } from '../../src/element.js';
 import { groupPath } from './api.js';
 import { Audit } from './audit.js';
+import { balancesOf } from './balance.js';
+import { openCredit } from './credit.js';
 import { errorText } from './dialog.js';
 import { confirmGroupDeletion, confirmGroupReset, setGroup } from './group_operations.js';
 import { PagedSection } from './pages.js';
@@ -67,7 +69,10 @@ class GroupDetail {
         };
         this.remove = act('Delete the group', { class: 'danger' }, confirmGroupDeletion);
         this.settings = new Section('Settings', act('Change the group', {}, setGroup), this.remove);
-        this.usage = new Section('Counters of the group', act('Reset the counters', {}, confirmGroupReset));
+        this.credit = act('Credit', { hidden: '' }, ({ id, onDone }) => openCredit({
+            api, path: groupPath(id, '/credit'), whose: `the group ${id}`, balances: this.balances, onDone: text => onDone(id, text),
+        }));
+        this.usage = new Section('Counters of the group', actions(this.credit, act('Reset the counters', {}, confirmGroupReset)));
         this.members = new PagedSection('Members', {
             first: 'First', further: 'Further', none: 'No key has this group.',
             read: after => pageOf(api, 'keys', 'keys', { group: this.id, after }),
@@ -86,6 +91,7 @@ class GroupDetail {
         this.group = null;
         for (const part of [this.members, this.audit.pages]) part.clear();
         for (const part of [this.settings, this.usage]) part.show();
+        this.#showCredit([]);
         return this.#load();
     }
 
@@ -93,6 +99,7 @@ class GroupDetail {
         this.id = this.group = null;
         for (const part of [this.members, this.audit.pages]) part.clear();
         for (const part of [this.settings, this.usage]) part.show();
+        this.#showCredit([]);
     }
 
     #load() {
@@ -101,11 +108,18 @@ class GroupDetail {
             this.settings.load(async () => this.#settingsOf(id)),
             this.usage.load(async () => {
                 const answer = await this.api().find(groupPath(id, '/usage'));
-                return usageOf(answer?.data ?? { windows: [] }, 'Nothing is counted for this group.');
+                const usage = answer?.data ?? { windows: [] };
+                if (id === this.id) this.#showCredit(balancesOf(usage));
+                return usageOf(usage, { none: 'Nothing is counted for this group.' });
             }),
             this.members.show(),
             this.audit.show({ id }, entriesOfGroup),
         ]);
+    }
+
+    #showCredit(balances) {
+        this.balances = balances;
+        this.credit.hidden = balances.length === 0;
     }
 
     async #settingsOf(id) {

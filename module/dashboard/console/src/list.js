@@ -41,6 +41,7 @@ export class KeyList {
         this.loading = null;
         Object.assign(this, { keys: [], next: '', active: -1, opened: null, rows: new Map() });
         this.sizer.replaceChildren();
+        this.box.removeAttribute('aria-activedescendant');
         this.box.scrollTop = 0;
         this.head.hidden = this.box.hidden = this.again.hidden = true;
         this.proposal.replaceChildren();
@@ -161,6 +162,8 @@ export class KeyList {
             if (!this.rows.has(index)) this.rows.set(index, this.#rowOf(index));
             this.rows.get(index).setAttribute('aria-setsize', this.next === null ? this.keys.length : -1);
         }
+        // Also if the active row has moved because another one was removed.
+        if (this.active >= 0) this.box.setAttribute('aria-activedescendant', `option-${this.active}`);
         if (this.next !== null && end + ahead > this.keys.length && this.again.hidden) this.#fill();
     }
 
@@ -210,7 +213,6 @@ export class KeyList {
         else if (top + this.#rowHeight > scrollTop + clientHeight) this.box.scrollTop = top + this.#rowHeight - clientHeight;
         this.#draw();
         this.rows.get(index).setAttribute('data-active', '');
-        this.box.setAttribute('aria-activedescendant', `option-${index}`);
     }
 }
 

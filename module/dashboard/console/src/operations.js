@@ -127,7 +127,7 @@ export function confirmReset(detail) {
     const { id, api } = detail;
     openForm({
         title: `Reset the usage of ${id}`, label: 'Reset', isDangerous: true,
-        text: ['All windows begin with their whole limits. What was granted today stays in the history; a ban stays.'],
+        text: ['All windows begin with their whole limits. What was granted today stays in the history; balances and a ban stay.'],
         async submit() {
             const { durability } = await api().ask('DELETE', keyPath(id, '/usage'));
             await detail.changed(`The usage of ${id} is reset.`, durability);

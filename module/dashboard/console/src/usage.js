@@ -2,6 +2,7 @@
 
 import { element } from '../../src/element.js';
 import * as format from '../../src/format.js';
+import { lastsText, leftText, unitsText } from './balance.js';
 import { barChart, daysFrom } from './bars.js';
 import { linkToGroup } from './parts.js';
 import { dayBefore, distance, momentOf } from './times.js';
@@ -18,9 +19,11 @@ export function byNearness(all) {
 }
 
 // Elements for the body of GET keys/ID/usage: what its group has used limits an id as well. `none`: the text without any.
-export function usageOf({ windows, in_flight: flights = [], group = null }, none = 'No plan table of this gateway counts this id.') {
+// `paces`: how fast the balances of a table are spent, as paceOf() tells.
+export function usageOf({ windows, in_flight: flights = [], group = null },
+    { none = 'No plan table of this gateway counts this id.', paces = new Map() } = {}) {
     const [first, others] = byNearness([
-        ...windows.map(one => windowOf(one)),
+        ...windows.map(one => windowOf(one, '', paces.get(one.table))),
         ...(group?.windows ?? []).map(one => windowOf(one, ` of the group ${group.id}`)),
         ...flights.map(flightOf),
     ]);
@@ -45,14 +48,17 @@ function meter({ title, text, detail, share, leased = 0 }) {
 
 // When a window ends, or a token bucket is full.
 export function resetOf({ refill, used, reset }) {
+    if (reset === null) return 'it has no end';
     if (refill && used === 0) return 'the bucket is full';
     const when = `${distance(reset)}, at ${momentOf(reset)}`;
     return refill ? `the bucket gets ${refill} and is full ${when}` : `the window ends ${when}`;
 }
 
 // A window as meter() shows it. What nodes have leased is told apart from what is used, as far as Redis knows it.
-export function windowOf({ table, unit, window, limit, unlimited, used, leased = 0, remaining, ...rest }, whose = '') {
+export function windowOf(counts, whose = '', pace = null) {
+    const { table, unit, window, limit, unlimited, used, leased = 0, remaining, ...rest } = counts;
     const title = `${table}: ${window}${whose}`;
+    if (window === 'balance') return { title, ...balanceOf(counts, pace) };
     const reset = resetOf({ used, ...rest });
     const units = unit && unit !== 'requests' ? ` ${unit}` : '';
     const spent = `${leased > 0 ? 'at least ' : ''}${format.count(Math.max(0, used - leased))}`;
@@ -66,6 +72,23 @@ export function windowOf({ table, unit, window, limit, unlimited, used, leased =
         title, text: `${spent} of ${format.count(limit)}${units} used`, detail: capital(`${ofLeases}${left}; ${reset}.`),
         share: limit > 0 ? used / limit : 1, leased: limit > 0 ? leased / limit : 0,
     };
+}
+
+// A balance has a rest in place of an end. What nodes have leased is not in the rest; they return what they do not spend.
+function balanceOf({ unit, limit, used, leased = 0, remaining }, pace) {
+    const ofLeases = leased > 0 ? `up to ${format.count(leased)} more are leased to nodes; ` : '';
+    return {
+        text: `${leased > 0 ? 'at least ' : ''}${leftText(remaining, limit, unit)}`,
+        detail: capital(`${ofLeases}${restOf({ unit, limit, used, remaining }, pace)}.`),
+        share: limit > 0 ? used / limit : 1, leased: limit > 0 ? leased / limit : 0,
+    };
+}
+
+function restOf({ unit, limit, used, remaining }, pace) {
+    if (remaining > 0) return pace ? lastsText(remaining, pace) : 'what is left does not expire';
+    if (used <= limit) return limit === 0 ? 'nothing was credited' : 'nothing is granted until it is credited';
+    const [was, it] = used - limit === 1 ? ['was', 'it'] : ['were', 'them'];
+    return `${unitsText(used - limit, unit)} more ${was} used than credited: the next credit pays for ${it}`;
 }
 
 const capital = text => text[0].toUpperCase() + text.slice(1);
