@@ -64,8 +64,8 @@ for my $user (sort keys %users) {
             $does->(qw(key enable a));
             $does->(qw(key rotate a));
             $does->(qw(key rotate a --overlap 0s));
-            $does->({ stdin => qq({"id":"bulk","plan":"free","token":"bulk-token"}\n) }, qw(import -));
-            $does->({ stdin => qq({"id":"bulk","plan":"free","token":"bulk-token"}\n) }, qw(import - --update --owner git));
+            $does->({ stdin => qq({"id":"bulk","plan":"free","token":"bulk-token$published"}\n) }, qw(import -));
+            $does->({ stdin => qq({"id":"bulk","plan":"free","token":"bulk-token$published"}\n) }, qw(import - --update --owner git));
             $does->({ stdin => qq({"id":"other","plan":"free","token":"other-token$published"}\n) }, qw(import - --update --owner git --prune));
             $does->(qw(export keys));
             $does->(qw(audit));

@@ -5,6 +5,7 @@ use warnings;
 use lib 't/lib';
 use Command;
 use Gateway qw(wait_for_room);
+use JSON::PP ();
 use Load;
 use Test::More;
 use Wait qw(becomes wait_until);
@@ -42,7 +43,8 @@ for my $lease ('lease=off', '') {
         my $usage = $gateway->get('/usage', 'k')->json->{windows};
         is_deeply([map { [@$_{qw(limit remaining over)}] } @$usage], [[3, 0, 8], [10, 0, 1]], 'the usage of a client');
         my $command = Command->new(redis => $gateway->redis->address, prefix => 't:');
-        is_deeply([map { [@$_{qw(limit used remaining)}] } grep { $_->{table} eq 'api' } @{ $command->json('usage', 'k1')->{windows} }], [[3, 11, 0], [10, 11, 0]], '... and of the operator');
+        is_deeply([map { [@$_{qw(limit used remaining soft)}] } grep { $_->{table} eq 'api' } @{ $command->json('usage', 'k1')->{windows} }], [[3, 11, 0, JSON::PP::true], [10, 11, 0, JSON::PP::true]], '... and of the operator');
+        like($command->run('usage', 'k1')->{out}, qr/^api +hour +3 \(soft\) +11 +\d+ +0 /m, '... as text');
         like(Nginx::_read($gateway->nginx->dir . '/over.log'), qr/^200 -\n.*^200 api:soft-hour\n.*^200 api:soft-hour, api:soft-day\n/ms, 'the log');
         is($gateway->get('/both', 'k')->status, 200, 'a hard limit in another table');
         is(Load->run(servers => [$gateway->address], requests => 20, token => 'k', path => '/both')->{status}{429}, 9, '... refuses');

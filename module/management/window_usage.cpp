@@ -62,6 +62,7 @@ WindowUsage usage_now(const TableLimits& of, Period period, const StoredWindow& 
         of.limits.rates, [&](const Rate& one) { return one.period == period && !one.is_bucket(); });
     if (rate != of.limits.rates.end()) {
         usage.limit = rate->requests;
+        usage.is_soft = of.limits.allows_over;
     } else {
         usage.is_unlimited = of.has_plan;
     }
@@ -136,7 +137,9 @@ TableLimits limits_in(const PlanTable& table, const KeyRecord& record) {
     if (const Plan* plan = table.find(record.plan)) {
         const bool is_custom = plan->kind == Plan::Kind::kCustom;
         found.limits = is_custom ? own_limits(record)
-                                 : Limits{.rates = plan->rates, .in_flight = plan->in_flight};
+                                 : Limits{.rates = plan->rates,
+                                          .in_flight = plan->in_flight,
+                                          .allows_over = plan->allows_over};
         // A custom plan without limits is refused.
         found.has_plan = !is_custom || !found.limits.rates.empty() || found.limits.in_flight != 0;
         found.sliding = plan->sliding;
@@ -194,6 +197,7 @@ void write_windows(JsonWriter& json, const std::vector<WindowUsage>& windows) {
                 json.member("previous", window.previous);
                 json.member("limit", window.limit);
                 json.member("unlimited", window.is_unlimited);
+                json.member("soft", window.is_soft);
                 json.member("used", window.used);
                 json.member("leased", window.leased);
                 json.member("remaining", remaining(window));

@@ -29,6 +29,7 @@ struct WindowUsage {
     std::int64_t leased = 0;
     std::optional<std::int64_t> limit;  ///< empty: unknown, or none; of a balance, all credits
     bool is_unlimited = false;          ///< the plan has no limit here
+    bool is_soft = false;               ///< the limit refuses nothing: `over=allow`
     /// The end of the current window; when the bucket is full. Empty: a balance, which has no end.
     std::optional<std::chrono::sys_seconds> reset;
     Rate bucket{0, period};  ///< if it is a bucket

@@ -105,6 +105,7 @@ std::string windows_text(const std::vector<management::WindowUsage>& windows,
         if (!window.unit.empty() && window.unit != kRequests) {
             limit.append(" ").append(window.unit);
         }
+        limit.append(window.is_soft ? " (soft)" : "");
         rows.push_back({window.table, name_of(window), std::move(limit),
                         std::to_string(window.used), std::to_string(window.leased),
                         text_or_dash(remaining(window)), text_or_dash(window.previous), reset});

@@ -2,8 +2,8 @@
 
 export const planNames = tables => [...new Set(tables.flatMap(({ plans }) => Object.keys(plans)))].sort();
 
-function limitsOf({ rates = [], custom, unlimited, in_flight: flights }) {
-    return [...rates, custom && 'the limits of the key', unlimited && 'no limits', flights && `${flights} in flight`].filter(Boolean).join(' ');
+function limitsOf({ rates = [], custom, unlimited, in_flight: flights, over }) {
+    return [...rates, over && '(soft)', custom && 'the limits of the key', unlimited && 'no limits', flights && `${flights} in flight`].filter(Boolean).join(' ');
 }
 
 // What a plan is in each table that has it.

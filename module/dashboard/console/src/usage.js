@@ -56,7 +56,7 @@ export function resetOf({ refill, used, reset }) {
 
 // A window as meter() shows it. What nodes have leased is told apart from what is used, as far as Redis knows it.
 export function windowOf(counts, whose = '', pace = null) {
-    const { table, unit, window, limit, unlimited, used, leased = 0, remaining, ...rest } = counts;
+    const { table, unit, window, limit, unlimited, soft, used, leased = 0, remaining, ...rest } = counts;
     const title = `${table}: ${window}${whose}`;
     if (window === 'balance') return { title, ...balanceOf(counts, pace) };
     const reset = resetOf({ used, ...rest });
@@ -67,7 +67,8 @@ export function windowOf(counts, whose = '', pace = null) {
         const text = `${spent}${units} used${unlimited ? ', unlimited' : ''}`;
         return { title, text, detail: capital(`${ofLeases}${unlimited ? '' : 'the limit is not known here; '}${reset}.`), share: -1 };
     }
-    const left = remaining > 0 ? `${format.count(remaining)} left` : 'nothing is left';
+    const over = used - limit;
+    const left = remaining > 0 ? `${format.count(remaining)} left` : soft && over > 0 ? `${format.count(over)} beyond the soft limit` : 'nothing is left';
     return {
         title, text: `${spent} of ${format.count(limit)}${units} used`, detail: capital(`${ofLeases}${left}; ${reset}.`),
         share: limit > 0 ? used / limit : 1, leased: limit > 0 ? leased / limit : 0,
