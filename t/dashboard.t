@@ -41,7 +41,7 @@ my $gateway = Gateway->start(
     server  => $server,
     http    => <<'END',
     tollgate_zone 1m;    # its places for unknown keys fill soon
-    tollgate_plans strict redis=main { plan free 1r/d; anonymous 1r/d; ban after=3 within=1m for=10m; }
+    tollgate_plans strict redis=main unit=tokens { plan free 1r/d; anonymous 1r/d; ban after=3 within=1m for=10m; }
 END
     workers => 2,
     files   => { operators => "ops:{PLAIN}secret\n" },
@@ -238,6 +238,11 @@ subtest 'under load' => sub {
     is($browser->eval('[...document.querySelectorAll("#plots .empty")].filter(one => !one.hidden).length'), 0, 'every plot has data');
     like($browser->eval('document.querySelector("#tables").textContent'), qr/main✓ reachable/, 'tables');
     like($browser->eval('document.querySelector("#tables").textContent'), qr/api: no plan/, '... with the same name for requests without a plan as the plots');
+    my $units = <<'END';
+[...document.querySelectorAll('#tables tr')].filter(one => /^(api|strict): free$/.test(one.cells[0].textContent))
+    .map(one => [one.cells[0].textContent, one.lastChild.textContent])
+END
+    is_deeply({ map { @$_ } @{ $browser->eval($units) } }, { 'api: free' => 'requests', 'strict: free' => 'tokens' }, '... and the unit of each table');
     $browser->wait_for("${lines_over_area}[0]");
     is_deeply($browser->eval($lines_over_area), [JSON::PP::true, 0], 'no gridline is drawn over an area');
     fits('under load');

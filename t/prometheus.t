@@ -26,7 +26,7 @@ subtest 'the rules, alone' => sub {
     my @alerts = read_file($rules) =~ /- alert: (\w+)/g;
     my $requests = sub {
         my ($verdict, $plan) = (@_, 'free');
-        return qq(tollgate_requests_total{job="tollgate",instance="a",tables="api",plan="$plan",verdict="$verdict"});
+        return qq(tollgate_requests_total{job="tollgate",instance="a",tables="api",unit="requests",plan="$plan",verdict="$verdict"});
     };
     my $of = sub { qq($_[0]\{job="tollgate",instance="a"$_[1]\}) };
     # For each alert: series that raise it, the labels of the alert, and series that must not raise it.
@@ -88,8 +88,8 @@ evaluation_interval: 1m
 tests:
   - interval: 1m
     input_series:
-      - {series: 'tollgate_requests_total{job="tollgate",instance="a",tables="api",plan="free",verdict="limited"}', values: '0+60x30'}
-      - {series: 'tollgate_requests_total{job="tollgate",instance="a",tables="api",plan="free",verdict="granted"}', values: '0+60x30'}
+      - {series: 'tollgate_requests_total{job="tollgate",instance="a",tables="api",unit="requests",plan="free",verdict="limited"}', values: '0+60x30'}
+      - {series: 'tollgate_requests_total{job="tollgate",instance="a",tables="api",unit="requests",plan="free",verdict="granted"}', values: '0+60x30'}
     alert_rule_test:
       - alertname: TollgateManyRefusals
         eval_time: 30m
@@ -227,8 +227,8 @@ subtest 'a scrape' => sub {
 subtest 'a flood from one address' => sub {
     $gateway->get('/') for 1 .. 5;
     my $counted = http_get($gateway, '/status?format=prometheus')->body;
-    like $counted, qr/^tollgate_requests_total\{tables="api",plan="",verdict="unauthenticated"\} 2$/m, 'is without a key at first';
-    like $counted, qr/^tollgate_requests_total\{tables="api",plan="",verdict="limited"\} 3$/m, '… then limited, with no plan, as the alert has it';
+    like $counted, qr/^tollgate_requests_total\{tables="api",unit="requests",plan="",verdict="unauthenticated"\} 2$/m, 'is without a key at first';
+    like $counted, qr/^tollgate_requests_total\{tables="api",unit="requests",plan="",verdict="limited"\} 3$/m, '… then limited, with no plan, as the alert has it';
 };
 
 my $exposition = http_get($gateway, '/status?format=prometheus')->body;

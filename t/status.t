@@ -26,7 +26,7 @@ my $gateway = Gateway->start(
     server => $conf_server,
     redis  => 'timeout 30s;',
     http   => <<'END',
-        tollgate_plans search redis=main { plan basic 1000r/d; default basic; }
+        tollgate_plans search redis=main unit=tokens { plan basic 1000r/d; default basic; }
         tollgate_redis down { server unix:%DIR%/none.sock; }
         tollgate_plans down redis=down { plan free 5r/h; }
 END
@@ -34,6 +34,8 @@ END
     workers  => 2,
 );
 $gateway->import_key("secret-$_", id => "id-$_", plan => $_) for qw(free spent banned gold all);
+
+my %unit_of = ('api' => 'requests', 'api+search' => 'requests+tokens', 'down' => 'requests');
 
 # The counted verdicts, without zeros.
 sub counted {
@@ -75,6 +77,7 @@ subtest 'before any request' => sub {
     is_deeply([sort map { "$_->{tables}/$_->{plan}" } @{ $status->{requests} }],
         [sort((map { ("api/$_", "api+search/$_") } '', qw(free spent banned all)), "down/", "down/free")],
         'every plan of every location is listed');
+    is_deeply({ map { $_->{tables} => $_->{unit} } @{ $status->{requests} } }, \%unit_of, '... with the units of its tables');
     is_deeply([sort map { $_->{name} } @{ $status->{redis} }], [qw(down main)], 'every Redis is listed');
     is_deeply(counted(), {}, 'nothing is counted');
 };
@@ -149,10 +152,12 @@ subtest 'for Prometheus' => sub {
     for my $one (sort keys %expected) {
         my ($tables, $plan) = split m{/}, $one, -1;
         for my $verdict (sort keys %{ $expected{$one} }) {
-            is_deeply([lines($text, qq(tollgate_requests_total{tables="$tables",plan="$plan",verdict="$verdict"} ))],
-                [qq(tollgate_requests_total{tables="$tables",plan="$plan",verdict="$verdict"} $expected{$one}{$verdict})], "$one $verdict");
+            my $series = qq(tollgate_requests_total{tables="$tables",unit="$unit_of{$tables}",plan="$plan",verdict="$verdict"});
+            is_deeply([lines($text, "$series ")], ["$series $expected{$one}{$verdict}"], "$one $verdict");
         }
     }
+    is_deeply([grep { !/ 0$/ } lines($text, 'tollgate_dry_run_requests_total{tables="api",unit="requests",plan="free",')],
+        ['tollgate_dry_run_requests_total{tables="api",unit="requests",plan="free",verdict="granted"} 1'], 'dry runs likewise');
     is_deeply([lines($text, 'tollgate_workers ')], ['tollgate_workers 2'], 'workers');
     is_deeply([lines($text, 'tollgate_zone_size_bytes ')], ['tollgate_zone_size_bytes ' . (8 << 20)], 'size of the zone');
     is(scalar(lines($text, 'tollgate_redis_round_trip_seconds_bucket{redis="main"')), 15, 'round trips');
@@ -240,6 +245,8 @@ subtest 'a reload' => sub {
     $gateway->nginx->reload(conf => $other);
     $gateway->nginx->old_workers_gone;
     is_counted(\%expected, 'keeps them where a plan is added before others, and a table removed');
+    my %units = map { $_->{tables} => $_->{unit} } @{ $gateway->get('/status')->json->{requests} };
+    is_deeply(\%units, { %unit_of, down => '' }, '... whose unit is not known any more');
     $gateway->get('/', 'secret-free');
     $expected{'api/free'}{granted} += 1;
     $gateway->import_key('secret-new', id => 'id-new', plan => 'new');

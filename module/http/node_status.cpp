@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
+#include <vector>
 
 #include "module/http/nginx_environment.hpp"
 #include "module/report/version.hpp"
@@ -46,6 +48,18 @@ void describe(Status::Redis& redis, const RedisConf& conf, Zone& zone) {
     }
 }
 
+/// The unit of each table of the requests. Those of tables that were removed have none.
+void add_units(std::vector<Status::Requests>& requests, const MainConf& conf) {
+    for (const auto& set : conf.sets) {
+        const std::string names = set->joined_names();
+        for (Status::Requests& one : requests) {
+            if (one.tables == names) {
+                one.unit = set->joined_units();
+            }
+        }
+    }
+}
+
 }  // namespace
 
 Status node_status(const MainConf& conf, SharedMemory& memory) {
@@ -57,6 +71,7 @@ Status node_status(const MainConf& conf, SharedMemory& memory) {
                   .requests = {},
                   .redis = {}};
     memory.statistics().copy_to(status);
+    add_units(status.requests, conf);
     for (const auto& redis : conf.redis) {
         auto found = std::ranges::find(status.redis, redis->link.name, &Status::Redis::name);
         if (found == status.redis.end()) {

@@ -12,18 +12,10 @@ namespace tollgate::http {
 
 namespace {
 
-std::string joined(const std::vector<std::string>& names) {
-    std::string text;
-    for (const auto& name : names) {
-        text.append(text.empty() ? "" : "+").append(name);
-    }
-    return text;
-}
-
 /// The statistics of each plan of the first table, then those of requests without a plan.
 std::vector<RequestStatistics*> request_statistics(SharedMemory& memory, const TableSetConf& set,
                                                    std::size_t worker) {
-    const auto tables = joined(set.names);
+    const auto tables = set.joined_names();
     std::vector<RequestStatistics*> found;
     // There may be hundreds of plans: each is found under a lock of its own.
     const auto find = [&](std::string_view plan) {

@@ -21,6 +21,8 @@ struct Status {
         std::string tables;  ///< joined by `+`, as one `tollgate` directive names them
         std::string plan;    ///< the plan in the first of them; empty for requests without a plan
         RequestStatistics counts;
+        /// of these tables, in the same form; empty if no configured directive names them
+        std::string unit{};
     };
     /// A master of a cluster, as the answering worker sees it.
     struct Master {
@@ -54,6 +56,19 @@ struct Status {
     Hour hour{};
     std::optional<LockStatistics> lock{};  ///< only of a build that measures it
 };
+
+/// What distinguishes the counts of requests: a member of each of `requests[]` in JSON, a label of
+/// each of their metrics in Prometheus.
+struct RequestLabel {
+    std::string_view name;
+    std::string Status::Requests::*value;
+};
+
+inline constexpr auto kRequestLabels = std::to_array<RequestLabel>({
+    {"tables", &Status::Requests::tables},
+    {"unit", &Status::Requests::unit},
+    {"plan", &Status::Requests::plan},
+});
 
 /// A gauge of a `tollgate_redis`: the member `name` of `redis[]` in JSON, `tollgate_redis_NAME` in
 /// Prometheus. `workers` is the number of the node's workers.

@@ -21,8 +21,9 @@ void add(JsonWriter& json, std::string_view name, const VerdictCounts& counts) {
 
 void add(JsonWriter& json, const Status::Requests& requests) {
     json.object([&] {
-        json.member("tables", requests.tables);
-        json.member("plan", requests.plan);
+        for (const RequestLabel& label : kRequestLabels) {
+            json.member(label.name, requests.*label.value);
+        }
         add(json, "verdicts", requests.counts.decided);
         add(json, "dry_run", requests.counts.dry_run);
     });

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tollgate {
 
 namespace {
 
 using Label = std::pair<std::string_view, std::string_view>;
-using Labels = std::initializer_list<Label>;
+using Labels = std::vector<Label>;
 
 /// A label value, escaped for the format.
 std::string escaped(std::string_view value) {
@@ -53,7 +53,7 @@ class Exposition {
     }
 
     /// Adds a sample of the last family. `suffix` is for the samples of a histogram.
-    void sample(std::string_view suffix, Labels labels, std::string_view value) {
+    void sample(std::string_view suffix, const Labels& labels, std::string_view value) {
         text_.append(std::exchange(header_, {})).append(name_).append(suffix);
         char separator = '{';
         for (const auto& [label, label_value] : labels) {
@@ -61,10 +61,10 @@ class Exposition {
             text_.append(label).append("=\"").append(escaped(label_value)).append("\"");
             separator = ',';
         }
-        text_.append(labels.size() == 0 ? " " : "} ").append(value).append("\n");
+        text_.append(labels.empty() ? " " : "} ").append(value).append("\n");
     }
     template <typename Number>
-    void sample(Labels labels, Number value) {
+    void sample(const Labels& labels, Number value) {
         sample("", labels, std::to_string(value));
     }
 
@@ -79,11 +79,14 @@ class Exposition {
 void write_requests(Exposition& out, const Status& status) {
     const auto write = [&](const VerdictCounts RequestStatistics::*counts) {
         for (const auto& requests : status.requests) {
+            Labels labels;
+            for (const RequestLabel& label : kRequestLabels) {
+                labels.emplace_back(label.name, requests.*label.value);
+            }
+            labels.emplace_back("verdict", "");
             for (const Verdict verdict : kVerdicts) {
-                out.sample({{"tables", requests.tables},
-                            {"plan", requests.plan},
-                            {"verdict", statistics_name(verdict)}},
-                           (requests.counts.*counts)[verdict].value());
+                labels.back().second = statistics_name(verdict);
+                out.sample(labels, (requests.counts.*counts)[verdict].value());
             }
         }
     };

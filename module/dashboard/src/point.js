@@ -43,6 +43,7 @@ function plansOf(older, newer, rate) {
         return {
             key: key(row),
             tables: row.tables,
+            unit: row.unit,
             plan: row.plan,
             outcomes: decided,
             requests: sumOf(Object.values(decided)),

@@ -61,6 +61,8 @@ const tables = [
             column('Granted/s', row => format.rate(row.outcomes.granted)),
             column('Refused in dry run/s', row => row.dryRun ? format.rate(row.wouldRefuse) : '–'),
             column('Since start', row => format.count(row.total)),
+            // A table that was removed has none.
+            column('Units', row => row.unit || '–', asText),
         ],
     },
     {

@@ -1,11 +1,26 @@
 #include "module/http/config/main_conf.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "module/plan/plan_directives.hpp"
 #include "module/text/name_hash.hpp"
 
 namespace tollgate::http {
+
+namespace {
+
+/// A text of each element, joined by `+`.
+template <typename Elements, typename TextOf>
+std::string joined(const Elements& elements, TextOf text_of) {
+    std::string text;
+    for (const auto& element : elements) {
+        text.append(text.empty() ? "" : "+").append(std::invoke(text_of, element));
+    }
+    return text;
+}
+
+}  // namespace
 
 const ngx_http_core_loc_conf_t& GuardedPlace::core() const {
     return *static_cast<ngx_http_core_loc_conf_t*>(loc_conf[ngx_http_core_module.ctx_index]);
@@ -16,6 +31,14 @@ std::string GuardedPlace::name() const {
         return "location \"" + std::string(view(core().name)) + "\"";
     }
     return core().locations == nullptr ? "a server without a location" : "a server";
+}
+
+std::string TableSetConf::joined_names() const {
+    return joined(names, std::identity());
+}
+
+std::string TableSetConf::joined_units() const {
+    return joined(tables, &PlanTable::unit);
 }
 
 const KeySourcesConf* MainConf::default_key_sources() {

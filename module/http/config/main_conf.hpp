@@ -54,6 +54,11 @@ struct TableSetConf {
     std::vector<ngx_int_t> variables;      ///< TableConf::variable of each; set by resolve
     const RedisConf* redis = nullptr;      ///< set by resolve
     std::optional<BanPolicy> ban;          ///< of the first table that has one
+
+    /// What the statistics call the set: the names of its tables, joined by `+`.
+    std::string joined_names() const;
+    /// The units of its tables, in the same order and form.
+    std::string joined_units() const;
 };
 
 /// A header field of requests that may have a key.

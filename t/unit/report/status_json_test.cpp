@@ -39,19 +39,21 @@ TEST(StatusJson, HasTheVersionAndTheStart) {
 
 TEST(StatusJson, ShowsRequestsByVerdict) {
     auto status = empty_status();
-    status.requests = {{"api+search", "free", {}}, {"api", "", {}}};
+    status.requests = {{"api+search", "free", {}, "requests+tokens"}, {"api", "", {}}};
     status.requests[0].counts.note(Verdict::kGranted, false);
     status.requests[0].counts.note(Verdict::kGranted, false);
     status.requests[0].counts.note(Verdict::kLimited, true);
     status.requests[1].counts.note(Verdict::kNone, false);
     const auto requests = parsed(status)["requests"];
     ASSERT_EQ(requests.size(), 2U);
-    EXPECT_EQ(requests[0], json::parse(R"({"tables":"api+search","plan":"free",
+    EXPECT_EQ(requests[0],
+              json::parse(R"({"tables":"api+search","unit":"requests+tokens","plan":"free",
         "verdicts":{"abandoned":0,"granted":2,"limited":0,"banned":0,"unauthenticated":0,
                     "forbidden":0,"bypassed":0,"degraded":0,"unavailable":0},
         "dry_run":{"abandoned":0,"granted":0,"limited":1,"banned":0,"unauthenticated":0,
                    "forbidden":0,"bypassed":0,"degraded":0,"unavailable":0}})"));
     EXPECT_EQ(requests[1]["plan"], "");
+    EXPECT_EQ(requests[1]["unit"], "");
     EXPECT_EQ(requests[1]["verdicts"]["abandoned"], 1);
 }
 

@@ -42,7 +42,7 @@ Status full_status() {
     for (auto& store : status.stores) {
         store.size = 10;
     }
-    status.requests = {{"api", "free", {}}, {"api+search", "", {}}};
+    status.requests = {{"api", "free", {}, "tokens"}, {"api+search", "", {}}};
     status.redis = {{"main", {}}, {"second", {}}};
     for (auto& redis : status.redis) {
         redis.is_configured = true;
@@ -104,22 +104,22 @@ TEST(StatusPrometheus, ShowsRequestsByVerdict) {
     EXPECT_EQ(
         lines_of(status, "tollgate_requests_total{tables=\"api\","),
         (std::vector<std::string>{
-            R"(tollgate_requests_total{tables="api",plan="free",verdict="abandoned"} 0)",
-            R"(tollgate_requests_total{tables="api",plan="free",verdict="granted"} 1)",
-            R"(tollgate_requests_total{tables="api",plan="free",verdict="limited"} 0)",
-            R"(tollgate_requests_total{tables="api",plan="free",verdict="banned"} 0)",
-            R"(tollgate_requests_total{tables="api",plan="free",verdict="unauthenticated"} 0)",
-            R"(tollgate_requests_total{tables="api",plan="free",verdict="forbidden"} 0)",
-            R"(tollgate_requests_total{tables="api",plan="free",verdict="bypassed"} 0)",
-            R"(tollgate_requests_total{tables="api",plan="free",verdict="degraded"} 0)",
-            R"(tollgate_requests_total{tables="api",plan="free",verdict="unavailable"} 0)"}));
+            R"(tollgate_requests_total{tables="api",unit="tokens",plan="free",verdict="abandoned"} 0)",
+            R"(tollgate_requests_total{tables="api",unit="tokens",plan="free",verdict="granted"} 1)",
+            R"(tollgate_requests_total{tables="api",unit="tokens",plan="free",verdict="limited"} 0)",
+            R"(tollgate_requests_total{tables="api",unit="tokens",plan="free",verdict="banned"} 0)",
+            R"(tollgate_requests_total{tables="api",unit="tokens",plan="free",verdict="unauthenticated"} 0)",
+            R"(tollgate_requests_total{tables="api",unit="tokens",plan="free",verdict="forbidden"} 0)",
+            R"(tollgate_requests_total{tables="api",unit="tokens",plan="free",verdict="bypassed"} 0)",
+            R"(tollgate_requests_total{tables="api",unit="tokens",plan="free",verdict="degraded"} 0)",
+            R"(tollgate_requests_total{tables="api",unit="tokens",plan="free",verdict="unavailable"} 0)"}));
     const auto is_one = [&](const std::string& series) {
         return lines_of(status, series + " ") == std::vector{series + " 1"};
     };
-    EXPECT_TRUE(
-        is_one(R"(tollgate_dry_run_requests_total{tables="api",plan="free",verdict="limited"})"));
     EXPECT_TRUE(is_one(
-        R"(tollgate_requests_total{tables="api+search",plan="",verdict="unauthenticated"})"));
+        R"(tollgate_dry_run_requests_total{tables="api",unit="tokens",plan="free",verdict="limited"})"));
+    EXPECT_TRUE(is_one(
+        R"(tollgate_requests_total{tables="api+search",unit="",plan="",verdict="unauthenticated"})"));
 }
 
 TEST(StatusPrometheus, ShowsRoundTripsCumulatively) {
