@@ -40,6 +40,7 @@ for my $lease ('lease=off', '') {
         like($over[10]->header('RateLimit-Policy'), qr/^"soft-hour";q=3;w=3600, "soft-day";q=10;w=86400$/, 'the policies');
         becomes(sub { $gateway->count('k1', 'api', 86400) }, 11, 'each is counted');
         is($gateway->redis->cmd('EXISTS', 't:ban:{k1}'), 0, 'none is a strike');
+        is((grep { $_->{plan} eq 'soft' } @{ $gateway->status->{requests} })[0]{over}, 8, 'the status counts those beyond a limit');
         my $usage = $gateway->get('/usage', 'k')->json->{windows};
         is_deeply([map { [@$_{qw(limit remaining over)}] } @$usage], [[3, 0, 8], [10, 0, 1]], 'the usage of a client');
         my $command = Command->new(redis => $gateway->redis->address, prefix => 't:');

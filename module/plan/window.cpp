@@ -103,10 +103,22 @@ const WindowState* binding_window(std::span<const WindowState> windows, const Wi
     return binding;
 }
 
+namespace {
+
+bool is_beyond(const WindowState& window) {
+    return window.over.value_or(0) > 0;
+}
+
+}  // namespace
+
+bool is_over(std::span<const WindowState> windows) {
+    return std::ranges::any_of(windows, is_beyond);
+}
+
 std::string exceeded(std::span<const WindowState> windows) {
     std::string text;
     for (const WindowState& window : windows) {
-        if (window.over.value_or(0) > 0) {
+        if (is_beyond(window)) {
             text.append(text.empty() ? "" : ", ").append(window.table);
             text.append(":").append(window.policy);
         }

@@ -176,6 +176,9 @@ const WindowState* binding_window(std::span<const WindowState> windows);
 /// of the windows.
 const WindowState* binding_window(std::span<const WindowState> windows, const WindowState& like);
 
+/// Whether a window was granted beyond its soft limit.
+bool is_over(std::span<const WindowState> windows);
+
 /// The windows that were granted beyond their soft limits: `api:pro-day, tokens:pro-day`; empty for
 /// none. Throws std::bad_alloc.
 std::string exceeded(std::span<const WindowState> windows);

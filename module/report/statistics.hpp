@@ -39,9 +39,13 @@ struct VerdictCounts {
 struct RequestStatistics {
     VerdictCounts decided;
     VerdictCounts dry_run;  ///< with `tollgate_dry_run on`: nothing was refused
+    Counter over;           ///< granted beyond a soft limit
 
-    void note(Verdict verdict, bool is_dry_run) noexcept {
+    void note(Verdict verdict, bool is_dry_run, bool is_over = false) noexcept {
         (is_dry_run ? dry_run : decided).note(verdict);
+        if (is_over) {
+            over.add();
+        }
     }
 };
 

@@ -26,6 +26,7 @@ void add(JsonWriter& json, const Status::Requests& requests) {
         }
         add(json, "verdicts", requests.counts.decided);
         add(json, "dry_run", requests.counts.dry_run);
+        json.member("over", requests.counts.over.value());
     });
 }
 

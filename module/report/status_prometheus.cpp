@@ -76,13 +76,18 @@ class Exposition {
     std::string text_;
 };
 
+Labels labels_of(const Status::Requests& requests) {
+    Labels labels;
+    for (const RequestLabel& label : kRequestLabels) {
+        labels.emplace_back(label.name, requests.*label.value);
+    }
+    return labels;
+}
+
 void write_requests(Exposition& out, const Status& status) {
     const auto write = [&](const VerdictCounts RequestStatistics::*counts) {
         for (const auto& requests : status.requests) {
-            Labels labels;
-            for (const RequestLabel& label : kRequestLabels) {
-                labels.emplace_back(label.name, requests.*label.value);
-            }
+            Labels labels = labels_of(requests);
             labels.emplace_back("verdict", "");
             for (const Verdict verdict : kVerdicts) {
                 labels.back().second = statistics_name(verdict);
@@ -95,6 +100,10 @@ void write_requests(Exposition& out, const Status& status) {
     out.family("counter", "", "dry_run_requests",
                "Requests with tollgate_dry_run on, by the verdict that was not enforced.");
     write(&RequestStatistics::dry_run);
+    out.family("counter", "", "over_limit_requests", "Requests granted beyond a soft limit.");
+    for (const auto& requests : status.requests) {
+        out.sample(labels_of(requests), requests.counts.over.value());
+    }
 }
 
 void write_stores(Exposition& out, const Status& status) {

@@ -179,7 +179,9 @@ ngx_int_t settle_and_count(ngx_http_request_t* r) noexcept {
         Worker::of(r).admin_tasks().note_request();
     }
     if (auto* statistics = context->admission().statistics()) {
-        statistics->note(context->outcome().verdict, context->conf().dry_run != 0);
+        const engine::Outcome& outcome = context->outcome();
+        statistics->note(outcome.verdict, context->conf().dry_run != 0,
+                         outcome.is_granted() && is_over(outcome.windows));
     }
     return NGX_OK;
 }

@@ -41,7 +41,7 @@ TEST(StatusJson, ShowsRequestsByVerdict) {
     auto status = empty_status();
     status.requests = {{"api+search", "free", {}, "requests+tokens"}, {"api", "", {}}};
     status.requests[0].counts.note(Verdict::kGranted, false);
-    status.requests[0].counts.note(Verdict::kGranted, false);
+    status.requests[0].counts.note(Verdict::kGranted, false, true);
     status.requests[0].counts.note(Verdict::kLimited, true);
     status.requests[1].counts.note(Verdict::kNone, false);
     const auto requests = parsed(status)["requests"];
@@ -51,7 +51,8 @@ TEST(StatusJson, ShowsRequestsByVerdict) {
         "verdicts":{"abandoned":0,"granted":2,"limited":0,"banned":0,"unauthenticated":0,
                     "forbidden":0,"bypassed":0,"degraded":0,"unavailable":0},
         "dry_run":{"abandoned":0,"granted":0,"limited":1,"banned":0,"unauthenticated":0,
-                   "forbidden":0,"bypassed":0,"degraded":0,"unavailable":0}})"));
+                   "forbidden":0,"bypassed":0,"degraded":0,"unavailable":0},
+        "over":1})"));
     EXPECT_EQ(requests[1]["plan"], "");
     EXPECT_EQ(requests[1]["unit"], "");
     EXPECT_EQ(requests[1]["verdicts"]["abandoned"], 1);
