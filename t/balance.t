@@ -5,6 +5,7 @@ use warnings;
 use lib 't/lib';
 use Command;
 use Digest::SHA qw(sha256_hex);
+use File::Temp ();
 use Gateway qw(spend_rest);
 use JSON::PP ();
 use Load;
@@ -191,6 +192,32 @@ subtest 'the balance of a group' => sub {
     is(Load->run(servers => [$gateway->address], requests => 6, token => 'g2')->{status}{200}, 2, '... and the rest');
     is($gateway->get('/', 'g1')->json->{code}, 'balance_exhausted', 'nothing is left');
     isnt($command->run('key', 'credit', 'g1', 4, '--ref', 'a')->{status}, 0, 'an id has no balance in this table');
+    $gateway->nginx->stop;
+};
+
+subtest 'balances move to another Redis' => sub {
+    my $gateway = start(http => 'tollgate_plans teams redis=main by=group { plan team balance; }');
+    my $command = command($gateway);
+    my $other = Command->new(redis => $gateway->redis->address, prefix => 'o:');
+    $command->run('key', 'issue', '--id', 'm1', '--plan', 'prepaid');
+    credit($gateway, 'm1', 30, '--ref', 'a');
+    $command->run('group', 'set', 'acme', '--plan', 'team');
+    is($command->run('group', 'credit', 'acme', 40, '--ref', 'a')->{status}, 0, 'two balances');
+    $gateway->redis->cmd('RESTORE', 'o:plans', 0, $gateway->redis->cmd('DUMP', 't:plans'));
+    my $folder = File::Temp->newdir;
+    for my $what (['keys'], ['balances', '--ref', 'move']) {
+        open my $file, '>', "$folder/$what->[0]" or die $!;
+        print $file $command->run('export', @$what)->{out};
+        close $file;
+    }
+    is(Nginx::_read("$folder/balances"), '{"id":"m1","table":"api","units":30,"reference":"move"}' . "\n" . '{"group":"acme","table":"teams","units":40,"reference":"move"}' . "\n", 'the export');
+    is($other->run('import', "$folder/keys")->{status}, 0, 'the keys');
+    $other->run('group', 'set', 'acme', '--plan', 'team');
+    like($other->run('import', "$folder/balances")->{out}, qr/^2 records: 2 imported/, '... and the balances');
+    like($other->run('import', "$folder/balances")->{out}, qr/^2 records: 0 imported, 2 unchanged/, '... once');
+    is($gateway->redis->cmd('HGET', 'o:quota:{m1}:api', 'balance.left'), 30, 'that of an id');
+    is($gateway->redis->cmd('HGET', 'o:quota:{acme}:teams:group', 'balance.left'), 40, '... and of a group');
+    isnt($command->run('export', 'balances')->{status}, 0, 'the reference is required');
     $gateway->nginx->stop;
 };
 

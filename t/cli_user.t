@@ -75,6 +75,7 @@ for my $user (sort keys %users) {
             $does->(qw(group list));
             do { $does->(qw(group usage g)); $does->(qw(group reset g)); $does->(qw(group credit g 5 --ref x)) } if $published;    # they need the plan tables
             $does->(qw(export groups));
+            $does->(qw(export balances --ref x)) if $published;    # it needs the plan tables
             $does->(qw(group delete g));
             $does->(qw(ban list));
             $does->(qw(ban show a));

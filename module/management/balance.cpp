@@ -183,6 +183,40 @@ Task<Credited> credit_balance(Caller caller, Credit credit, CountingTables table
     co_return credited;
 }
 
+Task<std::vector<LeftBalance>> read_balances(Database& database, const redis::Keys& keys,
+                                             std::vector<std::string> owners, UsageOf of,
+                                             CountingTables tables) {
+    const bool are_groups = of == UsageOf::kGroup;
+    std::erase_if(tables.known, [&](const PlanTable* table) {
+        return table->by_group != are_groups || !may_have_balance(*table);
+    });
+    std::vector<OwnerName> names;
+    if (are_groups) {
+        std::ranges::transform(owners, std::back_inserter(names),
+                               [](const std::string& group) { return OwnerName{.id = group}; });
+    } else {
+        names = co_await owners_of(database, keys, std::move(owners));
+    }
+    std::vector<redis::Command> reads;
+    for (const auto& name : names) {
+        for (const PlanTable* table : tables.known) {
+            reads.push_back({"HGETALL", stored_at(keys, name, *table, of).quota});
+        }
+    }
+    const auto hashes = co_await run_all(database, std::move(reads));
+    std::vector<LeftBalance> found;
+    auto hash = hashes.begin();
+    for (const auto& name : names) {
+        for (const PlanTable* table : tables.known) {
+            const auto balance = read_balance(*hash++);
+            if (balance && balance->left > 0) {
+                found.push_back({.owner = name.id, .table = table->name, .left = balance->left});
+            }
+        }
+    }
+    co_return found;
+}
+
 void write_credited(JsonWriter& json, const Credited& credited) {
     json.member("table", credited.table);
     json.member("unit", credited.unit);

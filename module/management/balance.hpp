@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "module/management/operations.hpp"
 #include "module/text/json_writer.hpp"
@@ -42,6 +43,19 @@ void require_valid_reference(const std::string& reference);
 /// Reason::kInvalid if no table has a balance of such an owner, if several have one and none is
 /// named, or if the balance would exceed kMostBalance.
 Task<Credited> credit_balance(Caller caller, Credit credit, CountingTables tables);
+
+/// What is left of a balance.
+struct LeftBalance {
+    std::string owner;  ///< an id or a group
+    std::string table;
+    std::int64_t left = 0;
+};
+
+/// The balances of these ids, or of these groups, of which units are left. The tables must outlive
+/// the task. Throws OperationError.
+Task<std::vector<LeftBalance>> read_balances(Database& database, const redis::Keys& keys,
+                                             std::vector<std::string> owners, UsageOf of,
+                                             CountingTables tables);
 
 /// Writes the members of the JSON object of a balance after a credit.
 void write_credited(JsonWriter& json, const Credited& credited);

@@ -162,6 +162,29 @@ management::KeysOfId read_import_record(std::string_view line, Time now) {
     return take_id(members, now);
 }
 
+std::optional<management::Credit> read_import_credit(std::string_view line) {
+    // Most lines are none. A name in a JSON text may be escaped, but no export writes it so.
+    if (line.find("\"units\"") == std::string_view::npos) {
+        return std::nullopt;
+    }
+    JsonBody members(line, "the line");
+    if (!members.has("units")) {
+        return std::nullopt;
+    }
+    const bool is_group = members.has("group");
+    management::Credit credit = management::take_credit(members);
+    credit.owner = {.id = members.take_text(is_group ? "group" : "id").value_or(""),
+                    .of = is_group ? management::UsageOf::kGroup : management::UsageOf::kId};
+    credit.may_be_subject = true;
+    members.require_empty();
+    if (is_group) {
+        management::require_valid_group(credit.owner.id);
+    } else {
+        management::require_valid_id(credit.owner.id);
+    }
+    return credit;
+}
+
 std::variant<management::KeysOfId, management::GroupRecord> read_declaration(std::string_view line,
                                                                              Time now) {
     JsonBody members(line, "the line");

@@ -1,12 +1,15 @@
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "module/cli/bulk/import_record.hpp"
 #include "module/cli/bulk/record_import.hpp"
 #include "module/cli/bulk/record_lines.hpp"
 #include "module/cli/commands/commands.hpp"
 #include "module/cli/commands/operation_failure.hpp"
+#include "module/cli/keys/audit_log.hpp"
 #include "module/cli/keys/plan_check.hpp"
 #include "module/cli/redis/deployment_warnings.hpp"
 #include "module/cli/terminal/json_value.hpp"
@@ -17,6 +20,35 @@
 #include "module/management/plan_rules.hpp"
 
 namespace tollgate::cli {
+
+namespace {
+
+/// A line with a credit.
+struct CreditLine {
+    const std::string& file;
+    std::size_t number;
+    management::Credit credit;
+};
+
+/// Credits a balance, and counts what became of it.
+management::Durability import_credit(RedisSession& session, const std::vector<PlanTable>& tables,
+                                     CreditLine line, management::ImportCounts& counts) {
+    try {
+        const auto credited = management::run_to_end(management::credit_balance(
+            caller_of(session), std::move(line.credit), management::known_tables(tables)));
+        ++(credited.is_repeated ? counts.unchanged : counts.imported);
+        return credited.durability;
+    } catch (const management::OperationError& error) {
+        if (error.reason() == management::Reason::kUnavailable) {
+            throw failure_of(error);
+        }
+        ++counts.refused;
+        print_refusal(line.file, line.number, error.what());
+        return management::Durability::kConfirmed;
+    }
+}
+
+}  // namespace
 
 /// Prints each refused line to standard error and the counts to standard output.
 void import_files(RedisSession& session, const CommandLine& line) {
@@ -41,17 +73,28 @@ void import_files(RedisSession& session, const CommandLine& line) {
             session, session.keys(), file,
             line.force ? RecordImport::Revoked::kRevived : RecordImport::Revoked::kRefused);
         const auto now = complete(management::KeyReader(session, session.keys()).now());
+        std::vector<std::pair<std::size_t, management::Credit>> credits;
         for_each_line(
             file,
             [&](std::size_t number, std::string_view text) {
+                if (auto credit = read_import_credit(text)) {
+                    credits.emplace_back(number, std::move(*credit));
+                    return;
+                }
                 auto keys = read_import_record(text, now);
                 check(keys.keys.front().record);
                 import.add({.line = number, .keys = std::move(keys)});
             },
             [&](std::size_t number, const std::string& why) { import.refuse(number, why); });
         import.finish();
-        const auto counts = import.counts();
-        warn_unless_kept("the import", import.durability());
+        auto counts = import.counts();
+        auto durability = import.durability();
+        for (auto& [number, credit] : credits) {
+            durability =
+                std::max(durability,
+                         import_credit(session, tables, {file, number, std::move(credit)}, counts));
+        }
+        warn_unless_kept("the import", durability);
         all.imported += counts.imported;
         all.unchanged += counts.unchanged;
         all.refused += counts.refused;

@@ -37,6 +37,7 @@ void list_bans(RedisSession& session, const CommandLine& line);
 void lift_ban(RedisSession& session, const CommandLine& line);
 void import_files(RedisSession& session, const CommandLine& line);
 void update_declared(RedisSession& session, const CommandLine& line);
+void export_balances(RedisSession& session, const CommandLine& line);
 void export_groups(RedisSession& session, const CommandLine& line);
 void export_keys(RedisSession& session, const CommandLine& line);
 void print_audit(RedisSession& session, const CommandLine& line);

@@ -11,12 +11,21 @@ constexpr std::string_view kImportFilesNote =
     "`digest` (the SHA-256 of the key), and optionally `name`, `limits`, `state`, `created`, "
     "`expires`, `scopes`, `meta`, `from`, `prefix` and `group`. An id that exists is not "
     "changed: if its keys and values are those of the line, it is unchanged, otherwise the line "
-    "is refused. After an interruption, run the command again. With --update, an id that exists "
+    "is refused. A line of `tollgate export balances` credits a balance. After an interruption, "
+    "run the command again. With --update, an id that exists "
     "gets "
     "the values of its line: those that the line does not have are removed, and another key "
     "replaces "
     "the current one as `key rotate` does. A line with `group`, `plan` and `limits`, and without "
     "`id`, declares a group. Nothing else is changed.";
+
+constexpr std::string_view kExportBalancesNote =
+    "A line is a credit: `tollgate import` adds its units to the balance of the same plan table, "
+    "once "
+    "for the reference. Units that nodes have leased are not among them: stop the gateways, or "
+    "wait "
+    "until the ids have no requests. A balance of an id without a key is exported if the id has a "
+    "history or a ban.";
 
 constexpr std::string_view kExportUsageNote =
     "A line has the id, the plan table, the day and the units: id,table,day,units. --json prints "
@@ -59,6 +68,14 @@ void define_export(CLI::App& app, CommandLine& line) {
     add_redis_command(exported, "keys", "Print all ids and their keys as JSON lines", line,
                       export_keys);
     add_redis_command(exported, "groups", "Print all groups as JSON lines", line, export_groups);
+    CLI::App& balances =
+        add_redis_command(exported, "balances", "Print what is left of all balances as JSON lines",
+                          line, export_balances);
+    balances
+        .add_option("--ref", line.credit.reference,
+                    "Reference of the credits that an import of the lines makes")
+        ->required();
+    add_note(balances, kExportBalancesNote);
     CLI::App& days =
         add_redis_command(exported, "usage", "Print what each id was granted in each day, as CSV",
                           line, export_usage);

@@ -53,6 +53,9 @@ constexpr std::array kExamples{
     Example{"Compare Redis with the keys that a git repository declares, and then make it equal:",
             "tollgate import keys.jsonl --update --prune --owner platform --dry-run\n"
             "tollgate import keys.jsonl --update --prune --owner platform"},
+    Example{"Copy all balances to another Redis, after the keys:",
+            "tollgate export balances --ref move-2027 > balances.jsonl\n"
+            "tollgate import balances.jsonl --redis redis://other:6379"},
     Example{"Copy all groups to a file:", "tollgate export groups > groups.jsonl"},
     Example{"Write what each customer was granted in November, for invoices:",
             "tollgate export usage --from 2026-11-01 --to 2026-11-30 > november.csv"},

@@ -212,13 +212,17 @@ KeyChanges read_group_changes(std::string_view body) {
     return changes;
 }
 
+Credit take_credit(JsonBody& body) {
+    return {.owner = {},
+            .table = body.take_text("table").value_or(""),
+            .units = body.take_number("units").value_or(0),
+            .reference = body.take_text("reference").value_or("")};
+}
+
 Credit read_credit(std::string_view body) {
     JsonBody json(body);
-    Credit credit{.owner = {},
-                  .table = json.take_text("table").value_or(""),
-                  .units = json.take_number("units").value_or(0),
-                  .reference = json.take_text("reference").value_or(""),
-                  .may_be_subject = json.take_flag("subject").value_or(false)};
+    Credit credit = take_credit(json);
+    credit.may_be_subject = json.take_flag("subject").value_or(false);
     json.require_empty();
     return credit;
 }

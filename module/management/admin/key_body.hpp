@@ -46,6 +46,9 @@ KeyChanges read_changes(std::string_view body, std::chrono::sys_seconds now,
 /// The changes of `PATCH groups/ID`: a JSON Merge Patch.
 KeyChanges read_group_changes(std::string_view body);
 
+/// Takes the members of a credit but its owner.
+Credit take_credit(JsonBody& body);
+
 /// The credit of `POST keys/ID/credit` and `POST groups/ID/credit`, without its owner.
 Credit read_credit(std::string_view body);
 
