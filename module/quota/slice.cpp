@@ -31,13 +31,14 @@ SteadyTime end_for(std::span<const QuotaState> states, const Quotas& quotas,
 
 WindowStates Slice::windows() const {
     WindowStates windows(shown_.begin(), shown_.end());
-    for (WindowState& window : windows) {
-        window.set_rest(window.rest() - spent_);
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        const std::int64_t units = units_of_shown_.empty() ? 1 : units_of_shown_[i];
+        windows[i].set_rest(windows[i].rest() - spent_ * units);
     }
     return windows;
 }
 
-/// The units that this worker is expected to need: as many as from the last slice if that one was
+/// The steps that this worker is expected to need: as many as from the last slice if that one was
 /// taken shortly before, otherwise its part of the requests of all workers.
 std::int64_t Slice::wanted(std::span<const QuotaState> states, const Quotas& quotas, SteadyTime now,
                            SteadyTime ends, std::size_t workers) const {
@@ -49,35 +50,58 @@ std::int64_t Slice::wanted(std::span<const QuotaState> states, const Quotas& quo
         return static_cast<std::int64_t>(1.25 * static_cast<double>(spent_) * span / time) + 1;
     }
     double of_all = std::numeric_limits<std::int32_t>::max();
-    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        const SteadyTime horizon = lease_horizon(quota);
-        of_all = std::min(
-            of_all, state.arrivals.at(now, horizon) * span / static_cast<double>(horizon.count()));
-    });
+    for_each_table(states, quotas,
+                   [&](const QuotaState& state, const TableQuota& quota, std::size_t i) {
+                       const std::int64_t units_of_step = cost_.units_of_step(i);
+                       if (units_of_step > 0) {
+                           const SteadyTime horizon = lease_horizon(quota);
+                           const auto time = static_cast<double>(horizon.count() * units_of_step);
+                           of_all = std::min(of_all, state.arrivals.at(now, horizon) * span / time);
+                       }
+                   });
     return static_cast<std::int64_t>(of_all / static_cast<double>(workers));
 }
 
 bool Slice::is_worthwhile(std::span<const QuotaState> states, const Quotas& quotas,
                           SteadyTime now) const {
-    const auto is_large = [](const QuotaState& state) { return state.lease >= kLeastSlice; };
-    return std::ranges::all_of(states, is_large) &&
-           wanted(states, quotas, now, now + kLongest, 1) >= kLeastSlice;
+    bool are_large = true;
+    for_each_table(states, quotas,
+                   [&](const QuotaState& state, const TableQuota& /*quota*/, std::size_t i) {
+                       are_large = are_large && state.lease >= kLeastSlice * cost_.units_of_step(i);
+                   });
+    return are_large && wanted(states, quotas, now, now + kLongest, 1) >= kLeastSlice;
 }
 
 void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
                  std::span<const WindowState> shown, const ClockBounds& now,
                  const Sharing& sharing) {
     const SteadyTime ends = end_for(states, quotas, now);
-    std::int64_t units = wanted(states, quotas, now.steady, ends, sharing.workers);
-    for_each_table(states, quotas, [&](const QuotaState& state, const TableQuota& quota) {
-        // The others need a part as well.
-        units = std::min(units, state.lease / std::int64_t{sharing.is_shared ? 2 : 1});
-        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-            units = std::min(units, left(state, quota, i, now.latest));  // as in spend_leases
-        }
-    });
-    if (units < kLeastSlice || ends <= now.steady) {
+    std::int64_t steps = wanted(states, quotas, now.steady, ends, sharing.workers);
+    for_each_table(
+        states, quotas, [&](const QuotaState& state, const TableQuota& quota, std::size_t table) {
+            const std::int64_t units_of_step = cost_.units_of_step(table);
+            if (units_of_step == 0) {
+                return;
+            }
+            // The others need a part as well.
+            std::int64_t units = state.lease / std::int64_t{sharing.is_shared ? 2 : 1};
+            for (std::size_t i = 0; i < quota.rates.size(); ++i) {
+                units = std::min(units, left(state, quota, i, now.latest));  // as in spend_leases
+            }
+            steps = std::min(steps, units / units_of_step);
+        });
+    if (steps < kLeastSlice || ends <= now.steady) {
         return;
+    }
+    units_of_shown_.clear();
+    if (!cost_.is_uniform()) {
+        for (std::size_t table = 0; table < quotas.size(); ++table) {
+            for (std::size_t i = 0; i < quotas[table].rates.size(); ++i) {
+                if (quotas[table].shown_limit(i) != kNoLimit) {
+                    units_of_shown_.push_back(cost_.units_of_step(table));
+                }
+            }
+        }
     }
     counted_.clear();
     counted_at_ = states.front().counted_at;
@@ -95,15 +119,16 @@ void Slice::take(std::span<QuotaState> states, const Quotas& quotas,
             returns_until_ += SteadyTime(1);  // that of another slice, which may end earlier
         }
     }
-    for (QuotaState& state : states) {
-        state.lease -= units;
-        state.counts.carried += units;
+    for (std::size_t table = 0; table < states.size(); ++table) {
+        QuotaState& state = states[table];
+        state.lease -= steps * cost_.units_of_step(table);
+        state.counts.carried += steps * cost_.units_of_step(table);
         // Another worker may need the units meanwhile, or another key of the id.
         returns_.push_back({state.returns_until, state.returns_soon});
         state.expect_returns(returns_until_, true);
     }
     is_taken_ = true;
-    units_ = units;
+    steps_ = steps;
     spent_ = 0;
     began_ = now.steady;
     ends_ = ends;
@@ -135,15 +160,16 @@ void Slice::end(std::span<QuotaState> states, const Quotas& quotas, const Demand
     }
     if (spent_ > 0) {
         Demand each = demand;
-        each.cost = Cost(1);
+        each.cost = cost_;
         note_arrivals(states, quotas, each, spent_, now);
     }
-    const std::int64_t units = units_;
+    const std::int64_t steps = steps_;
     // The copies first: if the worker is killed now, the units must not return twice.
-    set_units(0);
+    set_steps(0);
     std::span<const WindowCount> counts = counted_;
     auto returns = returns_.begin();
-    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota) {
+    for_each_table(states, quotas, [&](QuotaState& state, const TableQuota& quota, std::size_t i) {
+        const std::int64_t units = steps * cost_.units_of_step(i);
         state.counts.carried -= units;
         if (state.returns_until == returns_until_ && state.returns_soon) {
             state.returns_until = returns->until;

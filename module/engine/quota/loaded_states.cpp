@@ -123,7 +123,7 @@ bool LoadedStates::save(SteadyTime now, WithoutRoom without_room) noexcept {
     const bool has_slice = slice_ != nullptr && slice_->is_taken();
     for (std::size_t i = 0; i < states_.size() && has_slice; ++i) {
         records_[i]->write(process_, stored_[i].key, (*request_.quotas)[i], states_[i],
-                           slice_->units());
+                           slice_->units(i));
     }
     return done;
 }

@@ -60,10 +60,10 @@ Decision QuotaDecision::decide(ExactSteadyTime time) {
     return decision;
 }
 
-/// Whether the worker's slice grants the request. All tables give the same number of units to it.
+/// Whether the worker's slice grants the request.
 bool QuotaDecision::spends_slice(WorkerQuota& kept, ExactSteadyTime now) const {
     const Cost& cost = request_.demand.cost;
-    if (!cost.is_uniform()) {
+    if (!kept.slice.serves(cost)) {
         return false;
     }
     return cost.steps() > 0 ? kept.slice.spend(cost.steps(), now)
@@ -166,13 +166,14 @@ ClockBounds QuotaDecision::clock_bounds(ExactSteadyTime time) const {
 Decision QuotaDecision::take_from_slice(const WorkerQuota& kept, ExactSteadyTime now) const {
     RedisStatistics& statistics = parts_.context.statistics();
     statistics["quota_decisions.lease"].add();
-    statistics["lease_units.spent"].add(static_cast<std::uint64_t>(request_.demand.cost.steps()) *
-                                        request_.quotas->size());
+    const Cost& cost = request_.demand.cost;
+    statistics["lease_units.spent"].add(static_cast<std::uint64_t>(
+        cost.steps() * cost.units_of_step_in_all(request_.quotas->size())));
     Decision decision{.answer = LocalAnswer::kGranted,
                       .windows = kept.slice.windows(),
                       .now = kept.slice.redis_time(now),
                       .banned_until = {}};
-    if (request_.demand.cost.settles()) {
+    if (cost.settles()) {
         decision.counting = kept.slice.counting();
     }
     return decision;
@@ -216,7 +217,7 @@ Decision QuotaDecision::decide(LoadedStates& states, WorkerQuota* kept, bool is_
     if (kept != nullptr) {
         ClockBounds shown = now;
         shown.exact = decision.now;
-        if (answer == LocalAnswer::kGranted && request_.demand.cost.is_uniform()) {
+        if (answer == LocalAnswer::kGranted && kept->slice.prepare(request_.demand.cost)) {
             parts_.slices.take(*kept, states, decision.windows, shown);
         } else if (answer != LocalAnswer::kGranted) {
             kept->refusal.set(answer, request_.demand, states, decision.windows, shown);

@@ -59,7 +59,38 @@ TEST(Decide, ASliceHasNoMoreThanALoweredLimitHasLeft) {
     }
     Slice slice;
     slice.take(node.states, node.quotas, node.windows(), node.moment(), {1, false});
-    EXPECT_EQ(slice.units(), 5);
+    EXPECT_EQ(slice.units(0), 5);
+}
+
+TEST(Decide, ASliceHasStepsOfTablesThatCostDifferently) {
+    Node node(Quotas{api({{1000, 10s}}), search({{10'000, 10s}})});
+    const Cost cost(std::vector<QuotaCost>{{1}, {20}});
+    node.demand.cost = cost;
+    node.apply_reply({{.count = 50}, {.count = 1000}}, 50);
+    node.states[1].lease = 90;
+    for (int i = 0; i < 10'000; ++i) {
+        node.arrive();
+    }
+    Slice slice;
+    EXPECT_FALSE(slice.prepare(cost)) << "the next request may have other costs";
+    EXPECT_TRUE(slice.prepare(cost));
+    slice.take(node.states, node.quotas, node.windows(), node.moment(), {1, false});
+    ASSERT_TRUE(slice.is_taken());
+    EXPECT_EQ(slice.units(0), 4);
+    EXPECT_EQ(slice.units(1), 80);
+    EXPECT_EQ(node.states[0].lease, 46);
+    EXPECT_EQ(node.states[1].lease, 10);
+    EXPECT_TRUE(slice.serves(cost));
+    EXPECT_FALSE(slice.serves(Cost(1)));
+    EXPECT_FALSE(slice.serves(Cost(std::vector<QuotaCost>{{1}, {21}})));
+    const auto before = slice.windows();
+    EXPECT_TRUE(slice.spend(1, node.moment().steady));
+    EXPECT_EQ(slice.windows()[0].remaining, before[0].remaining - 1);
+    EXPECT_EQ(slice.windows()[1].remaining, before[1].remaining - 20);
+    slice.end(node.states, node.quotas, node.demand, node.moment().steady);
+    EXPECT_EQ(node.states[0].lease, 49);
+    EXPECT_EQ(node.states[1].lease, 70);
+    EXPECT_TRUE(slice.prepare(Cost(5))) << "uniform costs are units";
 }
 
 TEST(Decide, GrantsFromALeaseOnlyInItsWindow) {
