@@ -35,7 +35,7 @@ constexpr std::size_t kLeastChanges = 2 * sizeof(LatestTimes::Set);
 /// The begin of the zones' names. It contains the number of the layout. nginx keeps a zone of the
 /// same name across a reload, and an upgraded module must not misread the layout of an older one.
 constexpr std::string_view kZoneName =
-    kMeasuresLock ? std::string_view("tollgate-30-lock") : std::string_view("tollgate-30");
+    kMeasuresLock ? std::string_view("tollgate-31-lock") : std::string_view("tollgate-31");
 
 /// The entries for Redis and for the masters of clusters. Further ones take the place of those that
 /// were not used for long.
