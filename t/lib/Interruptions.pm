@@ -181,6 +181,36 @@ sub test_interruptions {
         },
     );
 
+    at_steps('import of what files declare',
+        steps    => 20,
+        unlisted => 1,    # the id has other names than those of the declared ones
+        prepare  => sub {
+            my ($id) = @_;
+            $tollgate->run({ stdin => "old-$id" }, qw(key import --plan free --id), "$id-1");
+            $tollgate->run({ stdin => "gone-$id" }, qw(key import --plan free --meta), "owner=$id", '--id', "$id-3");
+        },
+        command => sub {
+            my ($id) = @_;
+            my @lines = (qq({"id":"$id-1","plan":"pro","token":"new-$id"}), qq({"id":"$id-2","plan":"free","token":"added-$id"}));
+            return ({ stdin => join "\n", @lines }, qw(import - --update --prune --owner), $id);
+        },
+        done => sub {
+            my ($id) = @_;
+            return (have("$id-1", "old-$id", "new-$id"), have("$id-2", "added-$id"), have("$id-3"), map { unlisted("$id-$_") } 1, 2),
+                record("new-$id")->{plan} eq 'pro' ? () : 'the plan is not changed';
+        },
+    );
+
+    at_steps('credit',
+        steps   => 4,
+        prepare => sub {
+            $redis->cmd('HSET', 'plans', 'api', '{"plans":{"free":{"custom":true}}}');
+            return issued($_[0]);
+        },
+        command => sub { qw(key credit), $_[0], qw(5 --ref order-1) },
+        done    => sub { my ($id) = @_; my $left = $redis->cmd('HGET', "quota:{$id}:api", 'balance.left') // 'nothing'; return $left eq 5 ? () : "$left is left" },
+    );
+
     at_steps('rotate with an overlap',
         steps   => 14,
         prepare => \&issued,

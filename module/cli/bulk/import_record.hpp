@@ -18,8 +18,8 @@ namespace tollgate::cli {
 /// Reason::kInvalid; the message does not contain a key.
 management::KeysOfId read_import_record(std::string_view line, std::chrono::sys_seconds now);
 
-/// Reads a credit, as `tollgate export balances` writes it: an object with `id` or `group`, `units`,
-/// `reference` and `table`; nullopt for a line without `units`. Throws OperationError with
+/// Reads a credit, as `tollgate export balances` writes it: an object with `id` or `group`,
+/// `units`, `reference` and `table`; nullopt for a line without `units`. Throws OperationError with
 /// Reason::kInvalid.
 std::optional<management::Credit> read_import_credit(std::string_view line);
 

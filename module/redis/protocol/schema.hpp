@@ -306,8 +306,8 @@ inline constexpr std::string_view kValue = "value";  ///< of `by=$variable`: Val
 inline constexpr std::string_view kPeriod = "period";  ///< see stored_period
 /// Of the window; of a balance, the sum of all credits.
 inline constexpr std::string_view kNumber = "number";
-inline constexpr std::string_view kLimit = "limit";    ///< its limit then
-inline constexpr std::string_view kUsed = "used";      ///< the units counted then
+inline constexpr std::string_view kLimit = "limit";  ///< its limit then
+inline constexpr std::string_view kUsed = "used";    ///< the units counted then
 /// The time, in ms, of a notice about a level that was noticed before in the window. The window has
 /// fallen below the level since. Other notices have no such field.
 inline constexpr std::string_view kAgain = "again";
