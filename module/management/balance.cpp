@@ -8,6 +8,7 @@
 #include "module/management/balance_rules.hpp"
 #include "module/management/group_index.hpp"
 #include "module/management/groups.hpp"
+#include "module/management/key_reader.hpp"
 #include "module/management/key_transactions.hpp"
 #include "module/management/known_id.hpp"
 #include "module/management/plan_rules.hpp"
@@ -21,9 +22,15 @@ namespace {
 
 namespace window_part = redis::window_part;
 
-/// The table whose balance is meant. A table with a plan that has a balance precedes those whose
-/// plans are `custom`.
-const PlanTable& table_of(const Credit& credit, const CountingTables& tables) {
+/// Whether the plan of this record has a balance in the table.
+bool has_balance(const PlanTable& table, const KeyRecord& record) {
+    return std::ranges::any_of(limits_in(table, record).limits.rates, &Rate::is_balance);
+}
+
+/// The table whose balance is meant: one in which the record of the owner has a balance, or without
+/// a record, one that may have a balance.
+const PlanTable& table_of(const Credit& credit, const CountingTables& tables,
+                          const std::optional<KeyRecord>& record) {
     std::vector<const PlanTable*> found;
     for (const PlanTable* table : tables.known) {
         const bool counts_owner = table->by_group == (credit.owner.of == UsageOf::kGroup);
@@ -33,13 +40,9 @@ const PlanTable& table_of(const Credit& credit, const CountingTables& tables) {
             found.push_back(table);
         }
     }
-    const auto is_planned = [](const PlanTable* table) {
-        return std::ranges::any_of(table->plans, [](const Plan& plan) {
-            return std::ranges::any_of(plan.rates, &Rate::is_balance);
-        });
-    };
-    if (std::ranges::any_of(found, is_planned)) {
-        std::erase_if(found, std::not_fn(is_planned));
+    const auto is_own = [&](const PlanTable* table) { return has_balance(*table, *record); };
+    if (credit.table.empty() && record && std::ranges::any_of(found, is_own)) {
+        std::erase_if(found, std::not_fn(is_own));
     }
     if (found.empty()) {
         refuse(credit.table.empty()
@@ -70,6 +73,19 @@ StoredAt stored_at(const redis::Keys& keys, const OwnerName& owner, const PlanTa
             .change = std::string(is_group ? redis::kChangeOfGroup : "") + owner.id};
 }
 
+/// Refuses to add to what is no number: Redis would store the reference and not the units.
+void require_numbers(const redis::Value& quota, const StoredAt& at) {
+    const auto fields = quota.fields();
+    for (const auto part : {window_part::kLeft, window_part::kCredited}) {
+        const auto name = redis::balance_field(part);
+        const auto field = fields.find(name);
+        if (field != fields.end() && !parse_balance(field->second)) {
+            refuse("Redis has no whole number in the field \"" + name + "\" of \"" + at.quota +
+                   "\": set it right with HSET");
+        }
+    }
+}
+
 /// The fields of the balance, and the units of the reference; 0 if it was not credited.
 struct BalanceRead {
     StoredBalance balance;
@@ -81,18 +97,22 @@ Task<BalanceRead> read_balance_of(Database& database, const StoredAt& at,
     Transaction read;
     read.commands = {{"HMGET", at.ledger, reference}, {"HGETALL", at.quota}};
     const auto replies = co_await execute(database, std::move(read));
+    require_numbers(replies.value()[1], at);
     const auto units = parse_whole_number(replies.value()[0].elements.at(0).text, 1, kMostBalance);
     co_return BalanceRead{.balance = read_balance(replies.value()[1]).value_or(StoredBalance{}),
                           .of_reference = units.value_or(0)};
 }
 
-/// The commands that add the units. The hash of the quota has no end from now on.
+/// The commands that add the units. The hash of the quota has no end from now on. A user who may
+/// not run HINCRBY changes nothing: the reference is stored by the same command as the units.
 std::vector<redis::Command> crediting(const StoredAt& at, const Credit& credit) {
     const auto units = std::to_string(credit.units);
-    return {{"HSET", at.ledger, credit.reference, units},
+    const auto last = redis::balance_field(window_part::kLastCredit);
+    return {{"HINCRBY", at.ledger, credit.reference, units},
             {"HINCRBY", at.quota, redis::balance_field(window_part::kLeft), units},
             {"HINCRBY", at.quota, redis::balance_field(window_part::kCredited), units},
-            {"HSET", at.quota, redis::balance_field(window_part::kLastCredit), units},
+            {"HDEL", at.quota, last},
+            {"HINCRBY", at.quota, last, units},
             {"PERSIST", at.quota}};
 }
 
@@ -139,6 +159,26 @@ Task<void> require_known_owner(const Caller& caller, const Credit& credit,
     }
 }
 
+/// The record of an id, or what a group has of one; nullopt if there is none.
+Task<std::optional<KeyRecord>> record_of(const Caller& caller, UsageOwner owner) {
+    std::vector<std::string> names{owner.id};
+    if (owner.of == UsageOf::kGroup) {
+        const auto groups =
+            co_await records_of_groups(caller.database, caller.keys, std::move(names));
+        if (!groups.front()) {
+            co_return std::nullopt;
+        }
+        KeyRecord record;
+        record.plan = groups.front()->plan;
+        record.limits = groups.front()->limits;
+        co_return record;
+    }
+    KeyReader reader(caller.database, caller.keys);
+    const auto keys = co_await reader.keys_of(std::move(names));
+    co_return keys.front().keys.empty() ? std::nullopt
+                                        : std::optional(keys.front().keys.front().record);
+}
+
 }  // namespace
 
 void require_valid_reference(const std::string& reference) {
@@ -155,8 +195,9 @@ Task<Credited> credit_balance(Caller caller, Credit credit, CountingTables table
     if (credit.units < 1 || credit.units > kMostBalance) {
         refuse("units: use a number from 1 to " + std::to_string(kMostBalance));
     }
-    const PlanTable& table = table_of(credit, tables);
     co_await require_known_owner(caller, credit, tables);
+    const auto record = co_await record_of(caller, credit.owner);
+    const PlanTable& table = table_of(credit, tables, record);
     const bool is_group = credit.owner.of == UsageOf::kGroup;
     OwnerName owner{.id = credit.owner.id};
     if (!is_group) {

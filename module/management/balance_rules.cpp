@@ -18,27 +18,25 @@ bool may_have_balance(const PlanTable& table) {
     });
 }
 
-Task<void> require_no_balance_in_other_group(Database& database, const redis::Keys& keys,
-                                             std::string id, std::string group) {
+Task<void> require_balance_stays(Database& database, const redis::Keys& keys, std::string id,
+                                 std::string group) {
     const auto owner = co_await owner_of(database, keys, id);
     if (owner.group == group) {
         co_return;
     }
     std::vector<const PlanTable*> none;
     const auto tables = co_await read_known_tables(database, keys, std::move(none));
+    // Also tables without a plan that has a balance: they may have had one.
     for (const PlanTable& table : tables) {
-        if (table.by_group || !may_have_balance(table)) {
+        if (table.by_group || table.counts_values()) {
             continue;
         }
         redis::Command read{"HGETALL", keys.quota(owner.owner(), table.name)};
         const auto hash = co_await run(database, std::move(read));
-        const auto balance = read_balance(hash);
-        if (balance && balance->left > 0) {
-            throw OperationError(
-                Reason::kHasBalance,
-                "group: " + std::to_string(balance->left) + " units are left of the balance of \"" +
-                    id + "\" in \"" + table.name +
-                    "\", and an id that changes its group begins with new counters");
+        if (read_balance(hash)) {
+            throw OperationError(Reason::kHasBalance,
+                                 "group: \"" + id + "\" has a balance in \"" + table.name +
+                                     "\", which an id in another group does not have");
         }
     }
 }

@@ -12,9 +12,11 @@ namespace tollgate::management {
 /// those of a record.
 bool may_have_balance(const PlanTable& table);
 
-/// Throws OperationError with Reason::kHasBalance if units are left of a balance of the id by
-/// itself and it is not in this group: the counters of an id in another group are others.
-Task<void> require_no_balance_in_other_group(Database& database, const redis::Keys& keys,
-                                             std::string id, std::string group);
+/// Throws OperationError with Reason::kHasBalance if a balance of the id by itself was ever
+/// credited and the id is not in this group: the counters of an id in another group are others, so
+/// what is left, what is owed and which references were credited would be lost. `id` may have been
+/// revoked.
+Task<void> require_balance_stays(Database& database, const redis::Keys& keys, std::string id,
+                                 std::string group);
 
 }  // namespace tollgate::management

@@ -278,8 +278,14 @@ Task<void> BulkImport::examine(Record record) {
     const auto& digests = stored.digests();
     const auto& own = stored.keys();
     const auto listed = digests_in(wanted);
-    const bool is_part = std::ranges::all_of(digests, [&](const std::string& digest) {
+    // An interrupted revocation may have left an id whose keys have all ended.
+    auto ended = stored.ended();
+    std::erase_if(ended, [&](const std::string& digest) {
         return std::ranges::find(listed, digest) != listed.end();
+    });
+    const bool is_part = std::ranges::all_of(digests, [&](const std::string& digest) {
+        return std::ranges::find(listed, digest) != listed.end() ||
+               (own.empty() && std::ranges::find(ended, digest) != ended.end());
     });
     const bool is_like =
         std::ranges::all_of(own, [&](const StoredKey& key) { return contains(wanted, key); });
@@ -305,6 +311,9 @@ Task<void> BulkImport::examine(Record record) {
     auto entries = entries_of(wanted.keys);
     co_await index_.add(std::move(entries));
     auto claim = claim_of(wanted, digests);
+    for (const auto& digest : ended) {
+        claim.commands.push_back({"SREM", keys_.id(wanted.id), digest});
+    }
     const auto claimed = co_await execute(database_, std::move(claim));
     if (claimed) {
         auto index = indexing(keys_, wanted.id, group_of(wanted));

@@ -1,5 +1,7 @@
 #include "module/management/declared_key.hpp"
 
+#include <algorithm>
+
 #include "module/management/operation_error.hpp"
 #include "module/text/parse_error.hpp"
 
@@ -42,6 +44,12 @@ KeyRecord record_of(const GroupRecord& group) {
     return record;
 }
 
+/// The key of a declared id that is not retiring.
+const StoredKey& current_of(const KeysOfId& keys) {
+    return *std::ranges::find_if(keys.keys,
+                                 [](const StoredKey& key) { return !key.record.retiring; });
+}
+
 std::optional<Difference> unless_empty(Difference difference) {
     const bool is_empty = difference.changes.empty() && difference.digest.empty();
     return is_empty ? std::nullopt : std::optional(std::move(difference));
@@ -66,13 +74,16 @@ void set_owner(KeyRecord& record, const std::string& owner) {
     apply(changes, record);
 }
 
-std::optional<Difference> difference_of(const KeysOfId& declared, const KeysOfId& stored) {
-    const StoredKey& wanted = declared.keys.front();
+std::optional<Difference> difference_of(const DeclaredId& declared, const KeysOfId& stored) {
+    StoredKey wanted = current_of(declared.keys);
     const StoredKey& current = stored.keys.front();
+    if (!declared.has_state) {
+        wanted.record.active = current.record.active;
+    }
     const auto owner = owner_in(current.record);
     if (!owner.empty() && owner != owner_in(wanted.record)) {
         throw OperationError(Reason::kIdExists,
-                             "the id \"" + declared.id + "\" belongs to \"" + owner + "\"");
+                             "the id \"" + declared.keys.id + "\" belongs to \"" + owner + "\"");
     }
     return unless_empty({.changes = changes_to(wanted.record, current.record),
                          .digest = wanted.digest == current.digest ? "" : wanted.digest,

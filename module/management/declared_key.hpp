@@ -29,11 +29,17 @@ struct Difference {
     std::string replaced{};  ///< the present values of `changes`, as replaced_text() writes them
 };
 
+/// An id as it is declared.
+struct DeclaredId {
+    KeysOfId keys;           ///< one of them is not retiring
+    bool has_state = false;  ///< whether the state of the key is declared
+};
+
 /// The difference between a declared id and what is stored of it; nullopt if there is none. Keys
-/// that a rotation has replaced, the hint and the time of creation are not compared. Throws
-/// OperationError with Reason::kIdExists if the id belongs to another owner: its meta names one,
-/// and the declared record does not name the same.
-std::optional<Difference> difference_of(const KeysOfId& declared, const KeysOfId& stored);
+/// that a rotation has replaced, the hint, the time of creation, and a state that is not declared,
+/// are not compared. Throws OperationError with Reason::kIdExists if the id belongs to another
+/// owner: its meta names one, and the declared record does not name the same.
+std::optional<Difference> difference_of(const DeclaredId& declared, const KeysOfId& stored);
 
 /// The difference between a declared group and its record; nullopt if there is none.
 std::optional<Difference> difference_of(const GroupRecord& declared, const GroupRecord& stored);

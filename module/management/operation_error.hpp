@@ -20,7 +20,7 @@ enum class Reason : std::uint8_t {
     kConcurrentChange,  ///< another operation has changed the id at the same time
     kReplaced,          ///< another operation has replaced the new key
     kReferenceReused,   ///< a credit with this reference had other units
-    kHasBalance,        ///< units are left of a balance that the change would lose
+    kHasBalance,        ///< the id has a balance, which the change would lose
     kConditionFailed,   ///< the version of the id does not meet the condition of the operation
     kRequestReused,     ///< the request's `Idempotency-Key` was used for another request
     kNotPermitted,      ///< the caller may not do it, whoever else may

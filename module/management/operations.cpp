@@ -34,6 +34,7 @@ Task<Durability> execute_durably(Database& database, KeyOperation& operation,
 
 KeyMaking::KeyMaking(const Caller& caller, FirstKey first)
     : database_(caller.database),
+      names_(caller.keys),
       id_(first.record.id),
       operation_(
           caller.database, caller.keys,
@@ -42,6 +43,7 @@ KeyMaking::KeyMaking(const Caller& caller, FirstKey first)
 
 KeyMaking::KeyMaking(const Caller& caller, Successor successor)
     : database_(caller.database),
+      names_(caller.keys),
       id_(successor.id),
       operation_(caller.database, caller.keys,
                  entry_of(caller, "rotate", id_, "overlap=" + write_duration(successor.overlap)),
@@ -83,6 +85,7 @@ Task<std::string> KeyMaking::prefix() {
 
 Task<void> KeyMaking::make_once() {
     if (const auto* const first = std::get_if<FirstKey>(&how_)) {
+        co_await require_balance_stays(database_, names_, id_, first->record.group);
         StoredKey key{.digest = traits_.digest,
                       .record = first->record,
                       .created = first->created,
@@ -106,7 +109,7 @@ Task<Durability> change_keys(Caller caller, std::string action, std::string id, 
     entry.tells_before = true;
     if (const auto group = changes.values.find(redis::record_field::kGroup);
         group != changes.values.end()) {
-        co_await require_no_balance_in_other_group(caller.database, caller.keys, id, group->second);
+        co_await require_balance_stays(caller.database, caller.keys, id, group->second);
     }
     KeyOperation operation(caller.database, caller.keys, std::move(entry), std::move(condition));
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {

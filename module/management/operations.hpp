@@ -87,6 +87,7 @@ class KeyMaking {
     Task<void> make_once();
 
     Database& database_;
+    const redis::Keys& names_;
     std::string id_;
     KeyOperation operation_;
     std::variant<FirstKey, Successor> how_;

@@ -100,6 +100,12 @@ StoredWindows read_windows(const redis::Value& hash) {
     return windows;
 }
 
+std::optional<std::int64_t> parse_balance(std::string_view text) {
+    const bool is_negative = text.starts_with('-');
+    const auto number = parse_whole_number(text.substr(is_negative ? 1 : 0), 0, Units::kMost);
+    return number && is_negative ? std::optional(-*number) : number;
+}
+
 std::optional<StoredBalance> read_balance(const redis::Value& hash) {
     const auto fields = hash.fields();
     const auto number_in = [&](std::string_view part) -> std::optional<std::int64_t> {
@@ -107,10 +113,7 @@ std::optional<StoredBalance> read_balance(const redis::Value& hash) {
         if (field == fields.end()) {
             return std::nullopt;
         }
-        const auto& text = field->second;
-        const bool is_negative = text.starts_with('-');
-        const auto number = parse_whole_number(text.substr(is_negative ? 1 : 0), 0, Units::kMost);
-        return is_negative ? -number.value_or(0) : number.value_or(0);
+        return parse_balance(field->second).value_or(0);
     };
     const auto left = number_in(redis::window_part::kLeft);
     if (!left) {

@@ -32,6 +32,10 @@ struct StoredBalance {
     std::int64_t credited = 0;  ///< the sum of all credits
 };
 
+/// Parses the number of a field of a balance: from -Units::kMost to Units::kMost. nullopt for
+/// another text.
+std::optional<std::int64_t> parse_balance(std::string_view text);
+
 /// Parses the balance in the reply to HGETALL of a quota's hash; empty if it has none. A value is 0
 /// if it is no number.
 std::optional<StoredBalance> read_balance(const redis::Value& hash);

@@ -172,7 +172,7 @@ bool exceeds_limit(const Quotas& quotas, const Cost& cost) {
     for (std::size_t i = 0; i < quotas.size(); ++i) {
         const std::int64_t units = cost.of(i).units;
         if (units > 1 && std::ranges::any_of(quotas[i].rates, [&](const Rate& rate) {
-                return rate.limit() < units;
+                return (rate.is_balance() ? kMostRequests : rate.limit()) < units;
             })) {
             return true;
         }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -42,7 +43,7 @@ struct Place {
 /// An id and its key as a file declares them.
 struct DeclaredKey {
     Place place;
-    KeysOfId keys;
+    management::DeclaredId id;
 };
 
 /// A group as a file declares it.
@@ -99,7 +100,8 @@ class DeclaredUpdate {
                 if (auto* const group = std::get_if<management::GroupRecord>(&declared)) {
                     add(DeclaredGroup{{file, number}, std::move(*group)});
                 } else {
-                    add(DeclaredKey{{file, number}, std::move(std::get<KeysOfId>(declared))});
+                    add(DeclaredKey{{file, number},
+                                    std::move(std::get<management::DeclaredId>(declared))});
                 }
             },
             [&](std::size_t number, const std::string& why) {
@@ -114,8 +116,15 @@ class DeclaredUpdate {
             compare(std::span(keys_).subspan(begin, end - begin));
         }
         store_new();
-        if (options_.is_prune) {
-            prune();
+    }
+
+    /// Revokes the ids of the owner that no file declares. Throws Failure if nothing may be
+    /// revoked.
+    void prune() {
+        for (const auto& id : undeclared()) {
+            note({"revoke", id});
+            execute({.file = id}, &Counts::revoked,
+                    [&] { return management::revoke_keys(caller_of(session_), id); });
         }
     }
 
@@ -149,12 +158,12 @@ class DeclaredUpdate {
 
     /// Throws OperationError if the record is not usable, or if the id is declared twice.
     void add(DeclaredKey declared) {
-        for (auto& key : declared.keys.keys) {
+        for (auto& key : declared.id.keys.keys) {
             if (!options_.owner.empty()) {
                 management::set_owner(key.record, options_.owner);
             }
         }
-        const auto& record = declared.keys.keys.front().record;
+        const auto& record = declared.id.keys.keys.front().record;
         require_usable(record, management::PlanOf::kKey);
         if (!ids_.insert(record.id).second) {
             management::refuse("the id \"" + record.id + "\" is declared twice");
@@ -219,12 +228,12 @@ class DeclaredUpdate {
     void compare(std::span<DeclaredKey> declared) {
         std::vector<std::string> ids;
         std::ranges::transform(declared, std::back_inserter(ids),
-                               [](const DeclaredKey& key) { return key.keys.id; });
+                               [](const DeclaredKey& key) { return key.id.keys.id; });
         management::KeyReader reader(session_, session_.keys());
         const auto stored = complete(reader.keys_of(std::move(ids)));
         for (std::size_t i = 0; i < declared.size(); ++i) {
             if (stored[i].keys.empty()) {
-                const auto& record = declared[i].keys.keys.front().record;
+                const auto& record = declared[i].id.keys.keys.front().record;
                 note({"issue", record.id, "plan=" + record.plan});
                 new_.push_back(std::move(declared[i]));
                 continue;
@@ -238,8 +247,8 @@ class DeclaredUpdate {
     }
 
     void change(const DeclaredKey& declared, const KeysOfId& stored) {
-        const auto difference = management::difference_of(declared.keys, stored);
-        const auto& id = declared.keys.id;
+        const auto difference = management::difference_of(declared.id, stored);
+        const auto& id = declared.id.keys.id;
         if (!difference) {
             ++counts_.unchanged;
             return;
@@ -253,7 +262,7 @@ class DeclaredUpdate {
         }
         if (!difference->digest.empty()) {
             note({"rotate", id, "digest=" + difference->digest});
-            const auto& key = declared.keys.keys.front();
+            const auto& key = declared.id.keys.keys.front();
             execute(declared.place, &Counts::rotated, [&] { return rotate(id, key); });
         }
     }
@@ -282,7 +291,7 @@ class DeclaredUpdate {
                 session_, session_.keys(), file,
                 is_forced_ ? RecordImport::Revoked::kRevived : RecordImport::Revoked::kRefused);
             for (auto& key : declared) {
-                import.add({.line = key.place.line, .keys = std::move(key.keys)});
+                import.add({.line = key.place.line, .keys = std::move(key.id.keys)});
             }
             import.finish();
             const auto counts = import.counts();
@@ -323,14 +332,6 @@ class DeclaredUpdate {
             after = std::move(page.next);
         } while (after);
         return ids;
-    }
-
-    void prune() {
-        for (const auto& id : undeclared()) {
-            note({"revoke", id});
-            execute({.file = id}, &Counts::revoked,
-                    [&] { return management::revoke_keys(caller_of(session_), id); });
-        }
     }
 
     RedisSession& session_;
@@ -393,9 +394,20 @@ void update_declared(RedisSession& session, const CommandLine& line) {
         warn_of_dangers(session);
     }
     update.run();
+    std::optional<Failure> failure;
+    if (line.declared.is_prune) {
+        try {
+            update.prune();
+        } catch (const Failure& why) {
+            failure = why;
+        }
+    }
     print_result(update, line);
     warn_unless_kept("the import", update.durability());
     warn_about_groups(session, update.tables(), update.groups());
+    if (failure) {
+        throw Failure(*failure);
+    }
     if (update.counts().refused > 0) {
         throw Failure(ExitStatus::kConflict, std::to_string(update.counts().refused) +
                                                  " lines are refused: see the lines above");

@@ -185,13 +185,14 @@ std::optional<management::Credit> read_import_credit(std::string_view line) {
     return credit;
 }
 
-std::variant<management::KeysOfId, management::GroupRecord> read_declaration(std::string_view line,
-                                                                             Time now) {
+std::variant<management::DeclaredId, management::GroupRecord> read_declaration(
+    std::string_view line, Time now) {
     JsonBody members(line, "the line");
     if (members.has("group") && !members.has("id")) {
         return take_group(members);
     }
-    return take_id(members, now);
+    const bool has_state = members.has(std::string(redis::record_field::kState));
+    return management::DeclaredId{.keys = take_id(members, now), .has_state = has_state};
 }
 
 }  // namespace tollgate::cli

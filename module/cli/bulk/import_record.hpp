@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "module/management/balance.hpp"
+#include "module/management/declared_key.hpp"
 #include "module/management/groups.hpp"
 #include "module/management/stored_key.hpp"
 
@@ -25,7 +26,7 @@ std::optional<management::Credit> read_import_credit(std::string_view line);
 
 /// Reads a line as read_import_record() does, or a group: an object with `group`, `plan` and
 /// optionally `limits`, and without `id`, as `tollgate export groups` writes it.
-std::variant<management::KeysOfId, management::GroupRecord> read_declaration(
+std::variant<management::DeclaredId, management::GroupRecord> read_declaration(
     std::string_view line, std::chrono::sys_seconds now);
 
 }  // namespace tollgate::cli
