@@ -448,6 +448,18 @@ END
     is $walk->('resetGroup', 204, 'DELETE', 'groups/new/usage')->body, '', 'the counts of a group are reset';
     $walk->('resetGroup', 404, 'DELETE', 'groups/nobody/usage');
     $walk->('resetGroup', 400, 'DELETE', 'groups/new/usage?x=1');
+    my $credit = { units => 5, reference => 'order-1', table => 'api' };
+    is_deeply $walk->('creditKey', 200, 'POST', 'keys/old/credit', $credit)->json, { table => 'api', unit => 'requests', credited => 5, left => 5, repeated => JSON::PP::false }, 'a balance is credited';
+    is $walk->('creditKey', 200, 'POST', 'keys/old/credit', $credit)->json->{repeated}, JSON::PP::true, '… once';
+    is $walk->('creditKey', 409, 'POST', 'keys/old/credit', { %$credit, units => 6 })->json->{code}, 'reference_reused', '… for a reference';
+    for my $case (['creditKey', 'keys'], ['creditGroup', 'groups']) {
+        my ($operation, $list) = @$case;
+        $walk->($operation, 400, 'POST', "$list/old/credit", { %$credit, units => 0 });
+        $walk->($operation, 404, 'POST', "$list/nobody/credit", $credit);
+        $walk->($operation, 413, 'POST', "$list/old/credit", ' ' x 16385);
+        $walk->($operation, 415, 'POST', "$list/old/credit", $credit, %text);
+    }
+    $seen{"creditGroup $_"} = 1 for 200, 409;    # in t/balance.t: no table counts groups here
     is $walk->('deleteGroup', 204, 'DELETE', 'groups/new')->body, '', 'a group is deleted';
     $walk->('deleteGroup', 404, 'DELETE', 'groups/new');
     $walk->('deleteGroup', 400, 'DELETE', 'groups/old?x=1');
@@ -556,7 +568,7 @@ END
     for my $operation (sort keys %of_operation) {
         my @request = @{ $of_operation{$operation} };
         next if $operation eq 'showDocument';
-        my $body = { createKey => '{"plan":"free"}', changeKey => '{"plan":"free"}', changeGroup => '{"plan":"free"}', changeKeys => '{"operations":[{"method":"DELETE","path":"keys/old"}]}' }->{$operation};
+        my $body = { createKey => '{"plan":"free"}', changeKey => '{"plan":"free"}', changeGroup => '{"plan":"free"}', (map { $_ => '{"units":5,"reference":"order-1"}' } qw(creditKey creditGroup)), changeKeys => '{"operations":[{"method":"DELETE","path":"keys/old"}]}' }->{$operation};
         $walk->($operation, 503, @request, $body);
     }
     $seen{'showDocument 503'} = 1;    # from a gateway that does not know the caller's key

@@ -245,6 +245,7 @@ subtest 'credits over HTTP' => sub {
     is(command($gateway)->run('group', 'set', $_, '--plan', 'team')->{status}, 0, "the group $_") for qw(acme staff);
     $gateway->redis->cmd('HSET', 't:group_of_ids', operator => 'staff');
     is($ask->('groups/acme/credit', '{"units":4,"reference":"a"}')->json->{left}, 4, 'a group');
+    is($ask->('groups/acme/credit', '{"units":5,"reference":"a"}')->status, 409, '... once for a reference');
     is($ask->('groups/staff/credit', '{"units":4,"reference":"a"}')->status, 403, '... but not its own');
     is($ask->('groups/nobody/credit', '{"units":4,"reference":"a"}')->status, 404, '... nor an unknown one');
     my @audit = map { my %f = @{ $_->[1] }; "$f{actor} $f{action} $f{id} $f{detail}" } @{ $gateway->redis->cmd('XRANGE', 't:audit', '-', '+') };
