@@ -75,12 +75,6 @@ class KeyOperation {
     /// The prefix in the record of the current key; empty if there is none.
     Task<std::string> prefix_of(std::string id);
 
-    /// Before a rotation that replaces the last new key of the id, because it was shown to nobody
-    /// and never used: makes this key unfinished, as if the rotation that made it was interrupted.
-    Task<void> reopen(std::string digest, std::string id) {
-        return transactions_.reopen(std::move(digest), std::move(id));
-    }
-
     /// Records that the new key has been shown. Throws Reason::kReplaced if another operation has
     /// replaced the key.
     Task<void> confirm(std::string digest, std::string id);

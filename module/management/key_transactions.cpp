@@ -321,16 +321,6 @@ Task<void> KeyTransactions::withdraw(std::string digest, std::string id) {
     }
 }
 
-Task<void> KeyTransactions::reopen(std::string digest, std::string id) {
-    const Change reopen_key = [this](StoredKey& key) {
-        key.operation = operation_;
-        return !key.replaced;
-    };
-    StoredKey shown{.digest = std::move(digest)};
-    shown.record.id = std::move(id);
-    co_await change(std::move(shown), reopen_key);
-}
-
 /// Removes a key of this id if `condition` is true.
 Task<KeyTransactions::Removal> KeyTransactions::try_to_remove(std::string digest, std::string id,
                                                               Accepts condition, Ending ending) {

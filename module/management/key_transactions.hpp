@@ -95,10 +95,6 @@ class KeyTransactions {
     /// Removes the key that this operation has reserved or activated, and its claim.
     Task<void> withdraw(std::string digest, std::string id);
 
-    /// Makes a key that was shown unfinished again, as if this operation had not shown it. A key
-    /// that a rotation has ended remains as it is.
-    Task<void> reopen(std::string digest, std::string id);
-
     /// Whether this operation stores the key and has not shown it.
     bool is_own(const StoredKey& key) const { return key.operation == operation_; }
     /// The name of this operation.

@@ -48,10 +48,7 @@ struct Successor {
     std::string id;
     std::chrono::seconds overlap;  ///< see KeyOperation::rotate()
     std::string request{};         ///< see StoredKey::request
-    /// The digest of the key that an earlier execution of the request made and that is replaced, or
-    /// empty.
-    std::string unused{};
-    AcceptsVersion condition{};  ///< see KeyOperation
+    AcceptsVersion condition{};    ///< see KeyOperation
 };
 
 /// An operation that makes a key. It must outlive its tasks.
