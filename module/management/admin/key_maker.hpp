@@ -23,12 +23,12 @@ struct KeyMaker {
 Task<AdminResponse> execute_once(const ResourceRequest& request,
                                  const IdempotentRequest& idempotent, const KeyMaker& maker);
 
-/// The new key of an id gives the scopes of the id to the caller, who sees it. Throws
+/// The new key of an id gives the scopes of the id to the caller, who knows it. Throws
 /// OperationError with Reason::kNotPermitted unless the caller has the scopes of all of these keys.
 void require_may_show(const HeldRights& held, const KeysOfId& keys);
 
-/// Makes a key and confirms it, both durably, before it is shown. `given` is the digest of an
-/// imported key; without it, the key is a new one. The arguments must outlive the task.
+/// Makes a key and confirms it, both durably, before it is shown. `given` is the digest of a key
+/// that the program has; without it, the key is a new one. The arguments must outlive the task.
 Task<AdminResponse> make_key(const ResourceRequest& request, KeyMaking& making, int status,
                              std::optional<std::string> given);
 

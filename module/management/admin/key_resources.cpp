@@ -45,13 +45,13 @@ Task<AdminResponse> make_first_key(const ResourceRequest& request,
 }
 
 Task<AdminResponse> make_successor(const ResourceRequest& request,
-                                   const IdempotentRequest& idempotent,
-                                   std::chrono::seconds overlap) {
+                                   const IdempotentRequest& idempotent, const RotationBody& body) {
     KeyMaking making(request.caller(), Successor{.id = request.id,
-                                                 .overlap = overlap,
+                                                 .overlap = body.overlap,
                                                  .request = idempotent.name(),
+                                                 .is_given = body.digest.has_value(),
                                                  .condition = request.preconditions.condition()});
-    co_return co_await make_key(request, making, 200, std::nullopt);
+    co_return co_await make_key(request, making, 200, body.digest);
 }
 
 KeyFilter filter_of(const Query& query) {
@@ -173,7 +173,7 @@ Task<AdminResponse> revoke_key(ResourceRequest request) {
 }
 
 Task<AdminResponse> rotate_key(ResourceRequest request) {
-    const auto overlap = read_overlap(request.request.body);
+    const auto body = read_rotation(request.request.body);
     const IdempotentRequest idempotent(request.request);
     KeyReader reader(request.database, request.keys);
     const auto keys = co_await reader.all_keys(request.id);
@@ -181,7 +181,7 @@ Task<AdminResponse> rotate_key(ResourceRequest request) {
     const auto now = co_await reader.now();
     const KeyMaker maker{.id = request.id,
                          .since = now - IdempotentRequest::kLifetime,
-                         .make = [&] { return make_successor(request, idempotent, overlap); }};
+                         .make = [&] { return make_successor(request, idempotent, body); }};
     co_return co_await execute_once(request, idempotent, maker);
 }
 
