@@ -72,14 +72,16 @@ class KeyOperation {
     Task<KeysOfId> rotate(std::string id, std::string digest, std::chrono::seconds overlap,
                           std::string request = {}, std::string hint = {});
 
+    /// The same for a key that the program has made. A repetition with its digest is the same
+    /// rotation: if a rotation has made it the current key, nothing changes, whatever the condition
+    /// is; a rotation that was interrupted is completed. Throws Reason::kRevokedKey, and
+    /// Reason::kKeyExists if the digest is that of another key. Nothing has ended then, unless
+    /// another operation has taken the digest since it was reserved: see KeyTransactions.
+    Task<KeysOfId> rotate_to(std::string id, std::string digest, std::chrono::seconds overlap,
+                             std::string request = {});
+
     /// The prefix in the record of the current key; empty if there is none.
     Task<std::string> prefix_of(std::string id);
-
-    /// Before a rotation that replaces the last new key of the id, because it was shown to nobody
-    /// and never used: makes this key unfinished, as if the rotation that made it was interrupted.
-    Task<void> reopen(std::string digest, std::string id) {
-        return transactions_.reopen(std::move(digest), std::move(id));
-    }
 
     /// Records that the new key has been shown. Throws Reason::kReplaced if another operation has
     /// replaced the key.
@@ -101,9 +103,10 @@ class KeyOperation {
         std::string digest;
         std::chrono::sys_seconds start;
         std::chrono::seconds overlap;
-        std::string name;  ///< of the request, or of the operation
+        std::string name;  ///< see StoredKey::rotation
         std::string request;
         std::string hint;
+        bool is_given = false;  ///< the program has made the key
     };
 
     void require_condition(const StoredKey& key, const std::string& rotation) const;
@@ -115,7 +118,12 @@ class KeyOperation {
     Task<std::vector<std::string>> remove_listed(std::string id);
     Task<void> list_as_revoked(std::string id);
     Task<void> note_ended(std::string id, std::vector<std::string> digests);
+    Task<void> store_successor(Rotation rotation);
+    Task<bool> complete(Rotation rotation);
+    Task<bool> take_over(StoredKey successor);
+    Task<KeysOfId> keys_with_uses(std::string id);
     Task<void> take_current(Rotation rotation);
+    Task<void> reserve(Rotation rotation);
     Task<std::vector<StoredKey>> prepare(Rotation rotation);
     Task<StoredKey> activate_successor(Rotation rotation, StoredKey source);
     Task<void> end_others(Rotation rotation, std::vector<StoredKey> before);

@@ -48,27 +48,125 @@ Task<KeysOfId> KeyOperation::rotate(std::string id, std::string digest,
                                     std::chrono::seconds overlap, std::string request,
                                     std::string hint) {
     const auto start = co_await reader_.now();
+    Rotation rotation{.id = id,
+                      .digest = std::move(digest),
+                      .start = start,
+                      .overlap = overlap,
+                      .name = request.empty() ? transactions_.operation() : request,
+                      .request = std::move(request),
+                      .hint = std::move(hint)};
+    co_await store_successor(std::move(rotation));
+    co_return co_await keys_with_uses(std::move(id));
+}
+
+Task<KeysOfId> KeyOperation::rotate_to(std::string id, std::string digest,
+                                       std::chrono::seconds overlap, std::string request) {
+    const auto start = co_await reader_.now();
     const Rotation rotation{.id = id,
-                            .digest = std::move(digest),
+                            .digest = digest,
                             .start = start,
                             .overlap = overlap,
-                            .name = request.empty() ? transactions_.operation() : request,
+                            .name = digest,
                             .request = std::move(request),
-                            .hint = std::move(hint)};
+                            .hint = {},
+                            .is_given = true};
+    bool is_done = co_await complete(rotation);
+    if (!is_done) {
+        std::optional<OperationError> refusal;
+        try {
+            co_await store_successor(rotation);
+        } catch (const OperationError& error) {
+            refusal = error;
+        }
+        if (refusal) {
+            // The same rotation may have been executed meanwhile.
+            is_done = co_await complete(rotation);
+        }
+        if (refusal && !is_done) {
+            throw OperationError(*refusal);
+        }
+    }
+    co_return co_await keys_with_uses(std::move(id));
+}
+
+Task<KeysOfId> KeyOperation::keys_with_uses(std::string id) {
+    auto keys = co_await reader_.all_keys(std::move(id));
+    co_return co_await reader_.with_last_uses(std::move(keys));
+}
+
+/// Whether a rotation has made the digest the current key of the id. If it was interrupted, or a
+/// failover has undone a part of it, completes it. Throws if the digest is that of another key.
+Task<bool> KeyOperation::complete(Rotation rotation) {
+    while (true) {
+        // In this order: a key is one of its id before it works.
+        const auto obstacle = co_await transactions_.obstacle_to(rotation.digest, rotation.id);
+        auto keys = co_await transactions_.settled_keys(rotation.id, {});
+        const auto found = std::ranges::find(keys, rotation.digest, &StoredKey::digest);
+        if (found == keys.end()) {
+            if (obstacle) {
+                throw key_in_use(*obstacle);
+            }
+            co_return false;
+        }
+        const bool is_latest = found == keys.begin() || found->is_unfinished();
+        const bool has_ended = found->replaced || found->record.retiring;
+        // An import may not tell when the id was issued.
+        const bool is_of_rotation =
+            !found->issued.empty() ||
+            std::ranges::any_of(keys, [](const StoredKey& key) { return key.record.retiring; });
+        if (!is_latest || has_ended || !is_of_rotation) {
+            throw key_in_use(*found);
+        }
+        if (!found->is_unfinished()) {
+            if (std::any_of(found + 1, keys.end(), std::mem_fn(&StoredKey::is_current))) {
+                co_await end_others(rotation, std::move(keys));
+            }
+            co_return true;
+        }
+        StoredKey successor = *found;
+        const bool is_taken = co_await take_over(successor);
+        if (!is_taken) {
+            continue;
+        }
+        keys.erase(found);
+        if (!keys.empty()) {
+            const StoredKey current = keys.front();
+            const bool is_kept = rotation.overlap != 0s && must_be_kept(current, keys.size());
+            co_await end_others(rotation, std::move(keys));
+            co_await hand_over(rotation, current, std::move(successor), is_kept);
+        }
+        co_return true;
+    }
+}
+
+/// Makes an unfinished key one of this operation, which confirms it. Returns false if it is not
+/// unfinished any more.
+Task<bool> KeyOperation::take_over(StoredKey successor) {
+    const KeyTransactions::Change take = [&](StoredKey& key) {
+        const bool is_unfinished = key.is_unfinished();
+        key.operation = transactions_.operation();
+        return is_unfinished;
+    };
+    if (transactions_.is_own(successor)) {
+        co_return true;
+    }
+    co_return co_await transactions_.change(std::move(successor), take);
+}
+
+/// Gives an id its new key, and ends the others.
+Task<void> KeyOperation::store_successor(Rotation rotation) {
     if (condition_) {
         co_await take_current(rotation);
     }
     const auto before = co_await prepare(rotation);
     auto successor = co_await activate_successor(rotation, before.front());
     // Without overlap, all other keys have ended. The first one was kept until its successor works.
-    const bool is_kept = overlap != 0s;
+    const bool is_kept = rotation.overlap != 0s;
     if (is_kept) {
         co_await end_others(rotation, before);
     }
     co_await hand_over(rotation, before.front(), std::move(successor),
                        is_kept && must_be_kept(before.front(), before.size()));
-    auto rotated = co_await reader_.all_keys(id);
-    co_return co_await reader_.with_last_uses(std::move(rotated));
 }
 
 /// Marks the current key if it meets the condition, which no other operation meets then. This is
@@ -114,6 +212,11 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
             }
             require_condition(keys.front(), rotation.name);
             require_rotatable(id, keys, rotation.start, rotation.overlap);
+            if (rotation.is_given && !reserved) {
+                // Before a key ends: another operation may have stored the digest meanwhile.
+                co_await reserve(rotation);
+                reserved = true;
+            }
             if (rotation.overlap == 0s) {
                 is_current = co_await transactions_.change(keys.front(), replace);
             }
@@ -131,15 +234,10 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
         }
         if (rotation.overlap == 0s) {
             keys.front() = replaced;
-            for (auto key = keys.begin() + 1; key != keys.end(); ++key) {
-                co_await transactions_.remove(key->digest, id, Ending::kRotated);
-            }
+            co_await end_others(rotation, keys);
         }
         if (!reserved) {
-            StoredKey successor{.digest = digest};
-            successor.record.id = id;
-            co_await transactions_.reserve(std::move(successor),
-                                           KeyTransactions::Revoked::kRefused);
+            co_await reserve(rotation);
             reserved = true;
         }
         const bool claimed = co_await transactions_.claim(id, digest, keys, false);
@@ -159,6 +257,12 @@ Task<std::vector<StoredKey>> KeyOperation::prepare(Rotation rotation) {
         }
         co_return keys;
     }
+}
+
+Task<void> KeyOperation::reserve(Rotation rotation) {
+    StoredKey successor{.digest = std::move(rotation.digest)};
+    successor.record.id = std::move(rotation.id);
+    co_await transactions_.reserve(std::move(successor), KeyTransactions::Revoked::kRefused);
 }
 
 /// Activates the new key with the record of its predecessor, and returns it.
@@ -183,14 +287,14 @@ Task<StoredKey> KeyOperation::activate_successor(Rotation rotation, StoredKey so
     co_return successor;
 }
 
-/// Lets the previous keys except the current one expire at the end of the overlap.
+/// Ends the keys except the first one: removes them, or lets them expire at the end of the overlap.
 Task<void> KeyOperation::end_others(Rotation rotation, std::vector<StoredKey> before) {
     const KeyTransactions::Change retire = [&](StoredKey& old) {
         begin_to_retire(old, rotation.start + rotation.overlap);
         return true;
     };
     for (auto key = before.begin() + 1; key != before.end(); ++key) {
-        if (!must_be_kept(*key, before.size())) {
+        if (rotation.overlap == 0s || !must_be_kept(*key, before.size())) {
             co_await transactions_.remove(key->digest, rotation.id, Ending::kRotated);
         } else if (!key->record.retiring) {
             co_await transactions_.change(*key, retire);
@@ -202,7 +306,10 @@ Task<void> KeyOperation::end_others(Rotation rotation, std::vector<StoredKey> be
 /// another operation has changed it since its successor got its record, copies the change before.
 Task<void> KeyOperation::hand_over(Rotation rotation, StoredKey current, StoredKey successor,
                                    bool is_kept) {
-    KeyRecord copied = current.record;
+    if (current.record.retiring) {
+        co_return;
+    }
+    KeyRecord copied = successor.record;
     const KeyTransactions::Accepts is_copied = [&](const StoredKey& key) {
         return key.record == copied;
     };
@@ -215,7 +322,7 @@ Task<void> KeyOperation::hand_over(Rotation rotation, StoredKey current, StoredK
         key.record = copied;
         return true;
     };
-    while (!copied.retiring) {
+    while (true) {
         bool is_ended = false;
         if (is_kept) {
             is_ended = co_await transactions_.change(current, retire);

@@ -27,6 +27,12 @@ bool has_digest(const std::vector<StoredKey>& keys, std::string_view digest) {
     return std::ranges::find(keys, digest, &StoredKey::digest) != keys.end();
 }
 
+/// Whether a key may be reserved for an id although Redis has this under its name: an operation has
+/// left it, or has not ended.
+bool is_replaceable(const StoredKey& found, const std::string& id) {
+    return found.pending || (found.is_key() && found.is_unfinished() && found.record.id == id);
+}
+
 std::string milliseconds_of(std::chrono::sys_seconds time) {
     return std::to_string(std::chrono::milliseconds(time.time_since_epoch()).count());
 }
@@ -74,9 +80,8 @@ Task<void> KeyTransactions::reserve(StoredKey key, Revoked revoked) {
     for (bool reserved = false; !reserved;) {
         const auto found = co_await find(digest);
         const bool was_revoked = found && !found->revoked_of.empty();
-        const bool is_replaced =
-            !found || (was_revoked && revoked == Revoked::kRevived) || found->pending ||
-            (found->is_key() && found->is_unfinished() && found->record.id == key.record.id);
+        const bool is_replaced = !found || (was_revoked && revoked == Revoked::kRevived) ||
+                                 is_replaceable(*found, key.record.id);
         if (!is_replaced) {
             throw key_in_use(*found);
         }
@@ -95,6 +100,14 @@ Task<void> KeyTransactions::reserve(StoredKey key, Revoked revoked) {
         transaction.names = {digest};
         reserved = co_await commit(std::move(transaction), Audited::kYes);
     }
+}
+
+Task<std::optional<StoredKey>> KeyTransactions::obstacle_to(std::string digest, std::string id) {
+    auto found = co_await find(std::move(digest));
+    if (found && is_replaceable(*found, id)) {
+        found.reset();
+    }
+    co_return found;
 }
 
 Task<bool> KeyTransactions::claim(std::string id, std::string digest, std::vector<StoredKey> known,
@@ -319,16 +332,6 @@ Task<void> KeyTransactions::withdraw(std::string digest, std::string id) {
         redis::Command command{"SREM", keys_.id(id), digest};
         co_await run(database_, std::move(command));
     }
-}
-
-Task<void> KeyTransactions::reopen(std::string digest, std::string id) {
-    const Change reopen_key = [this](StoredKey& key) {
-        key.operation = operation_;
-        return !key.replaced;
-    };
-    StoredKey shown{.digest = std::move(digest)};
-    shown.record.id = std::move(id);
-    co_await change(std::move(shown), reopen_key);
 }
 
 /// Removes a key of this id if `condition` is true.

@@ -42,6 +42,10 @@ class KeyTransactions {
     /// Reason::kRevokedKey.
     Task<void> reserve(StoredKey key, Revoked revoked);
 
+    /// What Redis has under the digest for which reserve() would refuse it to this id: see
+    /// key_in_use(). Empty if the digest may be reserved.
+    Task<std::optional<StoredKey>> obstacle_to(std::string digest, std::string id);
+
     /// Adds a digest to the set of its id, and removes expired digests and their last uses. Returns
     /// false if the set has changed, or contains a key that is not in `known`. If `first`, the id
     /// has no other key, and the set expires after a minute unless list() is called. If not
@@ -94,10 +98,6 @@ class KeyTransactions {
     Task<bool> remove_unfinished(std::string digest, std::string id);
     /// Removes the key that this operation has reserved or activated, and its claim.
     Task<void> withdraw(std::string digest, std::string id);
-
-    /// Makes a key that was shown unfinished again, as if this operation had not shown it. A key
-    /// that a rotation has ended remains as it is.
-    Task<void> reopen(std::string digest, std::string id);
 
     /// Whether this operation stores the key and has not shown it.
     bool is_own(const StoredKey& key) const { return key.operation == operation_; }

@@ -95,8 +95,10 @@ Task<void> KeyMaking::make_once() {
         co_return;
     }
     const auto& successor = std::get<Successor>(how_);
-    if (!successor.unused.empty()) {
-        co_await operation_.reopen(successor.unused, id_);
+    if (successor.is_given) {
+        keys_ = co_await operation_.rotate_to(id_, traits_.digest, successor.overlap,
+                                              successor.request);
+        co_return;
     }
     keys_ = co_await operation_.rotate(id_, traits_.digest, successor.overlap, successor.request,
                                        traits_.hint);

@@ -48,10 +48,8 @@ struct Successor {
     std::string id;
     std::chrono::seconds overlap;  ///< see KeyOperation::rotate()
     std::string request{};         ///< see StoredKey::request
-    /// The digest of the key that an earlier execution of the request made and that is replaced, or
-    /// empty.
-    std::string unused{};
-    AcceptsVersion condition{};  ///< see KeyOperation
+    bool is_given = false;         ///< the program has made the key: see KeyOperation::rotate_to()
+    AcceptsVersion condition{};    ///< see KeyOperation
 };
 
 /// An operation that makes a key. It must outlive its tasks.
@@ -72,7 +70,8 @@ class KeyMaking {
     /// Returns the traits of a key. A key that is issued has this prefix: see KeyRecord::prefix.
     using NewKeyTraits = std::function<KeyTraits(const std::string& prefix)>;
     /// Makes the key, which is unfinished until confirm(): `new_traits` returns those of the key
-    /// for each execution, and a later one replaces the key of an earlier one.
+    /// for each execution, and a later one replaces the key of an earlier one, unless it has the
+    /// same digest.
     Task<void> make(NewKeyTraits new_traits);
     /// Confirms that the new key is shown. If a failover has undone the key, stores it again.
     Task<Durability> confirm();

@@ -25,8 +25,8 @@ struct StoredKey {
     std::string operation{};
     /// The request of tollgate_admin that made the key: see IdempotentRequest. Empty for others.
     std::string request{};
-    /// The last rotation that changed the key before its successor existed: the request, or the
-    /// name of the operation. Empty for none.
+    /// The last rotation that changed the key before its successor existed: the request, the name
+    /// of the operation, or the digest that was given. Empty for none.
     std::string rotation{};
     bool pending = false;   ///< reserved: gateways reject the key, and Redis removes it
     bool replaced = false;  ///< ended by a rotation without overlap; kept until the successor works

@@ -135,11 +135,12 @@ void check(std::string_view input) {
         require(!changed->empty());
         check_changes(*changed);
     }
-    const auto overlap = accepted([&] { return read_overlap(input); });
-    require(!overlap || (*overlap >= 0s && *overlap <= std::chrono::years(100)));
-    require(json || (!created && !changed && !overlap));
+    const auto rotation = accepted([&] { return read_rotation(input); });
+    require(!rotation || (rotation->overlap >= 0s && rotation->overlap <= std::chrono::years(100)));
+    require(!rotation || !rotation->digest || rotation->digest->size() == 64);
+    require(json || (!created && !changed && !rotation));
     check_request("POST", "keys", input, created.has_value());
-    check_request("POST", "keys/k1/rotate", input, overlap.has_value());
+    check_request("POST", "keys/k1/rotate", input, rotation.has_value());
     check_meta(input);
 }
 

@@ -227,8 +227,9 @@ Credit read_credit(std::string_view body) {
     return credit;
 }
 
-std::chrono::seconds read_overlap(std::string_view body) {
+RotationBody read_rotation(std::string_view body) {
     JsonBody json(body);
+    auto digest = take_digest(json, "digest");
     const auto text = json.take_text("overlap").value_or(std::string(kDefaultOverlap));
     json.require_empty();
     // Require a unit: "24" must not end a key after 24 seconds.
@@ -236,7 +237,8 @@ std::chrono::seconds read_overlap(std::string_view body) {
         refuse("overlap: add a unit, as in \"24h\"");
     }
     try {
-        return std::chrono::ceil<std::chrono::seconds>(parse_duration(text));
+        return {.overlap = std::chrono::ceil<std::chrono::seconds>(parse_duration(text)),
+                .digest = std::move(digest)};
     } catch (const ParseError& error) {
         refuse("overlap: " + std::string(error.what()));
     }

@@ -52,7 +52,12 @@ Credit take_credit(JsonBody& body);
 /// The credit of `POST keys/ID/credit` and `POST groups/ID/credit`, without its owner.
 Credit read_credit(std::string_view body);
 
-/// The overlap of `POST keys/ID/rotate`: kDefaultOverlap unless the body has another one.
-std::chrono::seconds read_overlap(std::string_view body);
+/// The rotation of `POST keys/ID/rotate`.
+struct RotationBody {
+    std::chrono::seconds overlap;       ///< kDefaultOverlap unless the body has another one
+    std::optional<std::string> digest;  ///< of a key that the program has made, in hexadecimal
+};
+
+RotationBody read_rotation(std::string_view body);
 
 }  // namespace tollgate::management

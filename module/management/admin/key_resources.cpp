@@ -44,18 +44,14 @@ Task<AdminResponse> make_first_key(const ResourceRequest& request,
     co_return co_await make_key(request, making, 201, body.digest);
 }
 
-/// Rotates the key of an id. `unused` is the digest of the key that an earlier execution of the
-/// request made and that is replaced, or empty. The conditions of the request were met then.
 Task<AdminResponse> make_successor(const ResourceRequest& request,
-                                   const IdempotentRequest& idempotent,
-                                   std::chrono::seconds overlap, std::string unused) {
-    auto condition = unused.empty() ? request.preconditions.condition() : AcceptsVersion{};
+                                   const IdempotentRequest& idempotent, const RotationBody& body) {
     KeyMaking making(request.caller(), Successor{.id = request.id,
-                                                 .overlap = overlap,
+                                                 .overlap = body.overlap,
                                                  .request = idempotent.name(),
-                                                 .unused = std::move(unused),
-                                                 .condition = std::move(condition)});
-    co_return co_await make_key(request, making, 200, std::nullopt);
+                                                 .is_given = body.digest.has_value(),
+                                                 .condition = request.preconditions.condition()});
+    co_return co_await make_key(request, making, 200, body.digest);
 }
 
 KeyFilter filter_of(const Query& query) {
@@ -122,11 +118,7 @@ Task<AdminResponse> create_key(ResourceRequest request) {
     const std::string id = body.id.value_or(idempotent.new_id());
     // The id of a new key depends on the request, so the request finds its key as long as it
     // exists.
-    const KeyMaker maker{.id = id,
-                         .since = std::chrono::sys_seconds{},
-                         .arrival = now,
-                         .replaces_unused = false,
-                         .make = [&](const std::string&) {
+    const KeyMaker maker{.id = id, .since = std::chrono::sys_seconds{}, .make = [&] {
                              return make_first_key(request, idempotent, id, body, now);
                          }};
     auto response = co_await execute_once(request, idempotent, maker);
@@ -181,24 +173,15 @@ Task<AdminResponse> revoke_key(ResourceRequest request) {
 }
 
 Task<AdminResponse> rotate_key(ResourceRequest request) {
-    const auto overlap = read_overlap(request.request.body);
+    const auto body = read_rotation(request.request.body);
     const IdempotentRequest idempotent(request.request);
     KeyReader reader(request.database, request.keys);
     const auto keys = co_await reader.all_keys(request.id);
     require_may_show(request.held, keys);
-    const auto now = co_await reader.time();
-    // A request that did not wait arrived just now: its time is not known more exactly.
-    constexpr std::chrono::milliseconds kPrompt{20};
-    const auto elapsed = request.database.elapsed();
-    const auto arrival = elapsed < kPrompt ? now : now - elapsed;
-    const KeyMaker maker{
-        .id = request.id,
-        .since = std::chrono::floor<std::chrono::seconds>(now) - IdempotentRequest::kLifetime,
-        .arrival = arrival,
-        .replaces_unused = request.request.part.empty(),
-        .make = [&](std::string unused) {
-            return make_successor(request, idempotent, overlap, std::move(unused));
-        }};
+    const auto now = co_await reader.now();
+    const KeyMaker maker{.id = request.id,
+                         .since = now - IdempotentRequest::kLifetime,
+                         .make = [&] { return make_successor(request, idempotent, body); }};
     co_return co_await execute_once(request, idempotent, maker);
 }
 

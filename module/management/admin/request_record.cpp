@@ -33,9 +33,9 @@ RequestRecord::RequestRecord(Database& database, const redis::Keys& keys,
                              const IdempotentRequest& request)
     : database_(database), names_(keys, request) {}
 
-Task<RequestRecord::Begin> RequestRecord::begin() {
+Task<bool> RequestRecord::begin() {
     if (names_.key.empty()) {
-        co_return Begin::kFirst;
+        co_return false;
     }
     std::string other;
     int claims = 0;
@@ -48,7 +48,7 @@ Task<RequestRecord::Begin> RequestRecord::begin() {
             ++claims;
             const bool is_claimed = co_await claim_first();
             if (is_claimed) {
-                co_return Begin::kFirst;
+                co_return false;
             }
             continue;
         }
@@ -56,9 +56,7 @@ Task<RequestRecord::Begin> RequestRecord::begin() {
             throw request_reused();
         }
         if (fields[redis::request_field::kRun].empty()) {
-            end_ = Instant(std::chrono::milliseconds(
-                redis::number_or_zero(fields[redis::request_field::kEnd])));
-            co_return other.empty() ? Begin::kExecuted : Begin::kAwaited;
+            co_return true;
         }
         if (fields[redis::request_field::kRun] != other) {
             other = fields[redis::request_field::kRun];
@@ -71,16 +69,11 @@ Task<RequestRecord::Begin> RequestRecord::begin() {
         }
         const bool is_claimed = co_await claim_after(other);
         if (is_claimed) {
-            co_return Begin::kInterrupted;
+            co_return false;
         }
     }
     throw OperationError(Reason::kConcurrentChange,
                          "the same request is being executed: repeat it");
-}
-
-Task<bool> RequestRecord::begin_again() {
-    was_executed_ = true;
-    return claim_after({});
 }
 
 /// Records this execution as the first one. Returns false if there is a record.
@@ -88,8 +81,8 @@ Task<bool> RequestRecord::claim_first() {
     return claim({.command = {"HGETALL", names_.key}, .elements = {}});
 }
 
-/// Records this execution in the place of the previous one; if that is empty, of one that has
-/// ended. Returns false if the record has changed.
+/// Records this execution in the place of the previous one. Returns false if the record has
+/// changed.
 Task<bool> RequestRecord::claim_after(std::string previous) {
     return claim({.command = {"HMGET", names_.key, std::string(redis::request_field::kRun)},
                   .elements = {std::move(previous)}});
@@ -114,12 +107,8 @@ Task<void> RequestRecord::end(bool has_succeeded) {
         {.command = {"HMGET", names_.key, std::string(redis::request_field::kRun)},
          .elements = {names_.run}});
     try {
-        if (has_succeeded || was_executed_) {
-            redis::Command clock{"TIME"};
-            const auto time = co_await run(database_, std::move(clock));
-            end.commands = {{"HSET", names_.key, std::string(redis::request_field::kRun), "",
-                             std::string(redis::request_field::kEnd),
-                             std::to_string(time_of_reply(time).time_since_epoch().count())},
+        if (has_succeeded) {
+            end.commands = {{"HSET", names_.key, std::string(redis::request_field::kRun), ""},
                             {"PEXPIRE", names_.key, std::to_string(kLifetime.count())}};
         } else {
             end.commands = {{"DEL", names_.key}};

@@ -339,7 +339,6 @@ inline std::array<std::string_view, 3> history_field(std::string_view table, std
 namespace request_field {
 inline constexpr std::string_view kBody = "body";  ///< a part of the SHA-256 of the body
 inline constexpr std::string_view kRun = "run";    ///< who executes it; empty: it was executed
-inline constexpr std::string_view kEnd = "end";    ///< when it was executed, in milliseconds
 inline constexpr std::string_view kResults = "results";  ///< of a batch: see BatchRecord
 }  // namespace request_field
 

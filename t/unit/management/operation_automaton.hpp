@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "module/management/database.hpp"
+#include "module/management/random_key.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "t/unit/management/memory_database.hpp"
 
@@ -161,7 +162,8 @@ class OperationAutomaton {
         }
 
       private:
-        /// A name of the operation is first seen in a field that holds names of operations.
+        /// A name of the operation is first seen in a field that holds names of operations. A
+        /// digest that names a rotation is no random text.
         void learn_names(const Transaction& transaction) {
             for (const auto& command : transaction.commands) {
                 for (std::size_t i = 2; command.front() == "HSET" && i + 1 < command.size();
@@ -169,9 +171,8 @@ class OperationAutomaton {
                     const auto& name = command[i + 1];
                     if ((command[i] == redis::record_field::kOperation ||
                          command[i] == redis::record_field::kRotation) &&
-                        !name.empty() && name.front() != kMark && !texts_.contains(name)) {
-                        std::string text =
-                            kMark + automaton_.label_ + std::to_string(texts_.size());
+                        name.size() == random_operation_name().size() && !texts_.contains(name)) {
+                        std::string text = "@" + automaton_.label_ + std::to_string(texts_.size());
                         names_[text] = name;
                         texts_[name] = std::move(text);
                     }
@@ -196,8 +197,6 @@ class OperationAutomaton {
             }
             std::ranges::for_each(value.elements, [this](redis::Value& each) { rename(each); });
         }
-
-        static constexpr char kMark = '@';
 
         const OperationAutomaton& automaton_;
         std::map<std::string, std::string> texts_{};  ///< in place of names

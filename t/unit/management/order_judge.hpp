@@ -184,9 +184,12 @@ class Judge {
             case Kind::kImport:
             case Kind::kRotate:
             case Kind::kReplace:
+            case Kind::kRotateTo:
+            case Kind::kReplaceTo:
                 // A rotation that is killed leaves a key that has ended, or one that was not shown.
                 holds = is_undone(i, {Kind::kRevoke}) ||
-                        (world.killed && is_undone(i, {Kind::kRotate, Kind::kReplace})) ||
+                        (world.killed && is_undone(i, {Kind::kRotate, Kind::kReplace,
+                                                       Kind::kRotateTo, Kind::kReplaceTo})) ||
                         found.count(&StoredKey::is_current) == 1;
                 break;
             case Kind::kRename:
@@ -236,7 +239,8 @@ class Judge {
         EXPECT_LE(found.keys.size(), 2U) << text(world);
         // A rotation without overlap that fails may have ended the key before.
         EXPECT_TRUE(found.count(&StoredKey::is_current) == 1 || found.keys.empty() ||
-                    has_failed(world, Kind::kReplace) || start_ == Start::kRetiring)
+                    has_failed(world, Kind::kReplace) || has_failed(world, Kind::kReplaceTo) ||
+                    start_ == Start::kRetiring)
             << "no current key, " << text(world);
         EXPECT_EQ(found.entries, entries_of(found.keys)) << "the index, " << text(world);
         if (!found.keys.empty()) {
@@ -247,6 +251,34 @@ class Judge {
             EXPECT_FALSE(found.is_listed) << "the list of ids, " << text(world);
         }
         check_audit(world);
+        check_given(world);
+    }
+
+    static bool is_given(Kind kind) { return kind == Kind::kRotateTo || kind == Kind::kReplaceTo; }
+
+    /// Rotations to the same digest are one rotation: it is in the audit, and nothing but another
+    /// operation makes it fail.
+    void check_given(const World& world) const {
+        int succeeded = 0;
+        int audited = 0;
+        for (std::size_t i = 0; i < kinds_.size(); ++i) {
+            if (is_given(kinds_[i])) {
+                succeeded += search_.has_succeeded(world, i) ? 1 : 0;
+                audited += search_.audited(world, i);
+            }
+        }
+        EXPECT_TRUE(succeeded == 0 || audited > 0) << text(world);
+        const bool is_possible = start_ == Start::kOneKey || start_ == Start::kRetiring;
+        if (!is_possible || !std::ranges::all_of(kinds_, is_given)) {
+            return;
+        }
+        EXPECT_GT(succeeded, 0) << text(world);
+        for (std::size_t i = 0; i < kinds_.size(); ++i) {
+            const auto failure = search_.failure(world, i);
+            EXPECT_TRUE(!failure || failure == Reason::kReplaced ||
+                        failure == Reason::kConcurrentChange)
+                << "a program would not repeat the rotation, " << text(world);
+        }
     }
 
     /// An operation that has changed something and succeeded has one entry.
@@ -254,7 +286,9 @@ class Judge {
         int revocations = 0;
         for (std::size_t i = 0; i < kinds_.size(); ++i) {
             const int audited = search_.audited(world, i);
-            if (kinds_[i] == Kind::kRevoke) {
+            if (is_given(kinds_[i])) {
+                EXPECT_LE(audited, 1) << text(world);
+            } else if (kinds_[i] == Kind::kRevoke) {
                 // What is revoked already is not changed.
                 EXPECT_LE(audited, 1) << text(world);
                 revocations += audited;

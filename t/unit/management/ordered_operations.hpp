@@ -30,7 +30,9 @@ enum class Kind : std::uint8_t {
     kIssue,
     kImport,
     kRotate,
-    kReplace,  ///< a rotation without overlap
+    kReplace,    ///< a rotation without overlap
+    kRotateTo,   ///< a rotation to a digest that is given, always the same
+    kReplaceTo,  ///< the same without overlap
     kRename,
     kMove,  ///< to another group
     kDisable,
@@ -44,9 +46,9 @@ enum class Kind : std::uint8_t {
 };
 
 /// The name of each kind, in the order of the kinds.
-inline constexpr std::array<std::string_view, 14> kNames{
-    "issue",     "import", "rotate", "replace",  "rename",      "move",  "disable",
-    "disableIf", "enable", "revoke", "setGroup", "deleteGroup", "reset", "batch"};
+inline constexpr std::array<std::string_view, 16> kNames{
+    "issue",   "import",    "rotate", "replace", "rotateTo", "replaceTo",   "rename", "move",
+    "disable", "disableIf", "enable", "revoke",  "setGroup", "deleteGroup", "reset",  "batch"};
 
 inline std::string name_of(Kind kind) {
     return std::string(kNames.at(static_cast<std::size_t>(kind)));
@@ -91,9 +93,10 @@ inline Task<void> make_key(Database& database, FirstKey first, std::string diges
     co_await making.confirm();
 }
 
-inline Task<void> rotate(Database& database, std::chrono::seconds overlap, std::string digest) {
+inline Task<void> rotate(Database& database, std::chrono::seconds overlap, std::string digest,
+                         bool is_given = false) {
     const Caller caller{database, all_keys(), "a"};
-    Successor successor{.id = kId, .overlap = overlap};
+    Successor successor{.id = kId, .overlap = overlap, .is_given = is_given};
     KeyMaking making(caller, std::move(successor));
     const KeyMaking::NewKeyTraits traits = [&](const std::string& /*prefix*/) {
         return KeyMaking::KeyTraits{.digest = digest};
@@ -171,7 +174,8 @@ inline FirstKey first_key(bool is_imported) {
     return first;
 }
 
-/// An operation. Those of one order have different digests and values.
+/// An operation. Those of one order have different digests and values, except a digest that is
+/// given.
 inline Operation operation_of(Kind kind, std::size_t number) {
     const std::string digest = "new" + std::to_string(number);
     switch (kind) {
@@ -184,6 +188,10 @@ inline Operation operation_of(Kind kind, std::size_t number) {
             return [digest](Database& d) { return rotate(d, 1h, digest); };
         case Kind::kReplace:
             return [digest](Database& d) { return rotate(d, 0s, digest); };
+        case Kind::kRotateTo:
+            return [](Database& d) { return rotate(d, 1h, "given", true); };
+        case Kind::kReplaceTo:
+            return [](Database& d) { return rotate(d, 0s, "given", true); };
         case Kind::kRename:
             return [digest](Database& d) { return change(d, "name", digest); };
         case Kind::kMove:
