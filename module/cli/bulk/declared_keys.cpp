@@ -269,8 +269,9 @@ class DeclaredUpdate {
 
     management::Task<management::Durability> rotate(const std::string& id,
                                                     const management::StoredKey& key) {
-        management::KeyMaking making(caller_of(session_),
-                                     management::Successor{.id = id, .overlap = overlap_});
+        management::KeyMaking making(
+            caller_of(session_),
+            management::Successor{.id = id, .overlap = overlap_, .is_given = true});
         co_await making.make([&](const std::string& /*prefix*/) {
             return management::KeyMaking::KeyTraits{.digest = key.digest, .hint = key.hint};
         });
