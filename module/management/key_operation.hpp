@@ -72,10 +72,10 @@ class KeyOperation {
     Task<KeysOfId> rotate(std::string id, std::string digest, std::chrono::seconds overlap,
                           std::string request = {}, std::string hint = {});
 
-    /// The same for a key that the program has made. A repetition with its digest is the same
-    /// rotation: if a rotation has made it the current key, nothing changes, whatever the condition
-    /// is; a rotation that was interrupted is completed. Throws Reason::kRevokedKey, and
-    /// Reason::kKeyExists if the digest is that of another key. Nothing has ended then, unless
+    /// Rotates as rotate() does, to a key that the program has made. A repetition with its digest
+    /// is the same rotation: if a rotation has made it the current key, nothing changes, whatever
+    /// the condition is; a rotation that was interrupted is completed. Throws Reason::kRevokedKey,
+    /// and Reason::kKeyExists if the digest is that of another key. Nothing has ended then, unless
     /// another operation has taken the digest since it was reserved: see KeyTransactions.
     Task<KeysOfId> rotate_to(std::string id, std::string digest, std::chrono::seconds overlap,
                              std::string request = {});
