@@ -125,6 +125,10 @@ subtest 'own limits, usage and the API' => sub {
     my $usage = $gateway->get('/usage', 'k')->json->{windows}[0];
     is_deeply([@$usage{qw(policy remaining exhausted)}, exists $usage->{limit}, exists $usage->{reset}], ['prepaid-balance', 0, JSON::PP::true(), '', ''], 'what a client sees');
     is($command->run('key', 'set', 'o1', '--group', 'acme')->{status}, 4, 'an id with a balance does not change its group');
+    my $line = '{"id":"o1","plan":"own","limits":"5r/m balance","group":"acme","digest":"' . $command->json('key', 'show', 'o1')->{digests}[0]{sha256} . '"}';
+    my $dry_run = $command->run({ stdin => "$line\n" }, 'import', '-', '--update', '--dry-run');
+    is($dry_run->{status}, 4, '... nor does a file change it');
+    like($dry_run->{err}, qr/^-:1: group: "o1" has a balance in "api"/, '... which a dry run says');
     is($command->run('key', 'revoke', 'o1', '--yes')->{status}, 0, 'the id is revoked');
     is($command->run('key', 'issue', '--id', 'o1', '--plan', 'prepaid')->{status}, 0, '... and issued again');
     is(left($gateway, 'o1'), 7, '... with its balance');

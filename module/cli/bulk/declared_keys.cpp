@@ -19,11 +19,13 @@
 #include "module/cli/terminal/printable.hpp"
 #include "module/cli/terminal/result_format.hpp"
 #include "module/cli/terminal/time_text.hpp"
+#include "module/management/balance_rules.hpp"
 #include "module/management/declared_key.hpp"
 #include "module/management/key_reader.hpp"
 #include "module/management/key_search.hpp"
 #include "module/management/operations.hpp"
 #include "module/management/plan_rules.hpp"
+#include "module/redis/protocol/schema.hpp"
 
 namespace tollgate::cli {
 
@@ -252,6 +254,12 @@ class DeclaredUpdate {
         if (!difference) {
             ++counts_.unchanged;
             return;
+        }
+        if (const auto group = difference->changes.values.find(redis::record_field::kGroup);
+            group != difference->changes.values.end()) {
+            // Also in a dry run: a person must learn it before the change is made.
+            management::run_to_end(
+                management::require_balance_stays(session_, session_.keys(), id, group->second));
         }
         if (!difference->changes.empty()) {
             note({"set", id, audit_text(difference->changes), difference->replaced});
