@@ -2,12 +2,10 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
-#include <variant>
 
-#include "module/cli/bulk/import_record.hpp"
+#include "module/cli/bulk/declarations.hpp"
 #include "module/cli/bulk/record_import.hpp"
 #include "module/cli/bulk/record_lines.hpp"
 #include "module/cli/commands/commands.hpp"
@@ -35,24 +33,6 @@ using management::Difference;
 using management::KeysOfId;
 
 constexpr std::size_t kIdsAtOnce = 500;
-
-/// Where something is declared.
-struct Place {
-    std::string file;
-    std::size_t line = 0;
-};
-
-/// An id and its key as a file declares them.
-struct DeclaredKey {
-    Place place;
-    management::DeclaredId id;
-};
-
-/// A group as a file declares it.
-struct DeclaredGroup {
-    Place place;
-    management::GroupRecord group;
-};
 
 /// What was found or done.
 struct Counts {
@@ -92,30 +72,17 @@ class DeclaredUpdate {
           is_forced_(line.force),
           tables_(tables_to_check(session).value_or(std::vector<PlanTable>())),
           overlap_(parse_duration_seconds(line.overlap)),
-          now_(complete(management::KeyReader(session, session.keys()).now())) {}
+          now_(complete(management::KeyReader(session, session.keys()).now())),
+          declared_({.tables = tables_, .owner = options_.owner, .is_forced = is_forced_}, now_,
+                    [this](const Place& place, const std::string& why) { refuse(place, why); }) {}
 
-    void read(const std::string& file) {
-        for_each_line(
-            file,
-            [&](std::size_t number, std::string_view text) {
-                auto declared = read_declaration(text, now_);
-                if (auto* const group = std::get_if<management::GroupRecord>(&declared)) {
-                    add(DeclaredGroup{{file, number}, std::move(*group)});
-                } else {
-                    add(DeclaredKey{{file, number},
-                                    std::move(std::get<management::DeclaredId>(declared))});
-                }
-            },
-            [&](std::size_t number, const std::string& why) {
-                refuse({file, number}, why);
-            });
-    }
+    void read(const std::string& file) { declared_.read(file); }
 
     void run() {
         update_groups();
-        for (std::size_t begin = 0; begin < keys_.size(); begin += kIdsAtOnce) {
-            const auto end = std::min(begin + kIdsAtOnce, keys_.size());
-            compare(std::span(keys_).subspan(begin, end - begin));
+        const std::span keys(declared_.keys());
+        for (std::size_t begin = 0; begin < keys.size(); begin += kIdsAtOnce) {
+            compare(keys.subspan(begin, std::min(kIdsAtOnce, keys.size() - begin)));
         }
         store_new();
     }
@@ -134,7 +101,11 @@ class DeclaredUpdate {
     /// The differences; in the text format, none: they are printed when they are found.
     const std::vector<Line>& lines() const { return lines_; }
     management::Durability durability() const { return durability_; }
-    std::vector<std::string> groups() const { return {named_groups_.begin(), named_groups_.end()}; }
+    /// The groups that ids name; an empty name for those without one.
+    std::vector<std::string> groups() const {
+        const auto& named = declared_.named_groups();
+        return {named.begin(), named.end()};
+    }
     const std::vector<PlanTable>& tables() const { return tables_; }
 
   private:
@@ -149,40 +120,6 @@ class DeclaredUpdate {
         } else {
             lines_.push_back(std::move(line));
         }
-    }
-
-    void require_usable(const KeyRecord& record, management::PlanOf owner) const {
-        if (!is_forced_) {
-            management::require_usable_plan(tables_, record, owner);
-        }
-        management::refuse_sliding_month(tables_, record, owner);
-    }
-
-    /// Throws OperationError if the record is not usable, or if the id is declared twice.
-    void add(DeclaredKey declared) {
-        for (auto& key : declared.id.keys.keys) {
-            if (!options_.owner.empty()) {
-                management::set_owner(key.record, options_.owner);
-            }
-        }
-        const auto& record = declared.id.keys.keys.front().record;
-        require_usable(record, management::PlanOf::kKey);
-        if (!ids_.insert(record.id).second) {
-            management::refuse("the id \"" + record.id + "\" is declared twice");
-        }
-        named_groups_.insert(record.group);
-        keys_.push_back(std::move(declared));
-    }
-
-    void add(DeclaredGroup declared) {
-        KeyRecord record;
-        record.plan = declared.group.plan;
-        record.limits = declared.group.limits;
-        require_usable(record, management::PlanOf::kGroup);
-        if (!group_names_.insert(declared.group.id).second) {
-            management::refuse("the group \"" + declared.group.id + "\" is declared twice");
-        }
-        groups_.push_back(std::move(declared));
     }
 
     /// Executes an operation on one id, or counts it only.
@@ -205,12 +142,13 @@ class DeclaredUpdate {
 
     void update_groups() {
         std::vector<std::string> names;
-        std::ranges::transform(groups_, std::back_inserter(names),
+        const auto& groups = declared_.groups();
+        std::ranges::transform(groups, std::back_inserter(names),
                                [](const DeclaredGroup& declared) { return declared.group.id; });
         const auto stored =
             complete(management::records_of_groups(session_, session_.keys(), std::move(names)));
-        for (std::size_t i = 0; i < groups_.size(); ++i) {
-            const auto& [place, group] = groups_[i];
+        for (std::size_t i = 0; i < groups.size(); ++i) {
+            const auto& [place, group] = groups[i];
             const auto record = stored[i].value_or(
                 management::GroupRecord{.id = group.id, .plan = {}, .limits = {}});
             const auto difference = management::difference_of(group, record);
@@ -318,7 +256,7 @@ class DeclaredUpdate {
             throw Failure(ExitStatus::kConflict,
                           "nothing is revoked, because lines are refused: see the lines above");
         }
-        if (keys_.empty() && !is_forced_) {
+        if (declared_.keys().empty() && !is_forced_) {
             throw Failure(ExitStatus::kUsage,
                           "nothing is revoked, because the files declare no "
                           "id: see --force");
@@ -334,7 +272,7 @@ class DeclaredUpdate {
             auto page =
                 complete(management::find_keys(session_, session_.keys(), std::move(query)));
             for (auto& keys : page.ids) {
-                if (!ids_.contains(keys.id)) {
+                if (!declared_.has(keys.id)) {
                     ids.push_back(std::move(keys.id));
                 }
             }
@@ -350,12 +288,8 @@ class DeclaredUpdate {
     std::vector<PlanTable> tables_;
     std::chrono::seconds overlap_;
     std::chrono::sys_seconds now_;
-    std::vector<DeclaredKey> keys_;
-    std::vector<DeclaredGroup> groups_;
+    Declarations declared_;
     std::vector<DeclaredKey> new_;  ///< ids that do not exist
-    std::set<std::string> ids_;
-    std::set<std::string> group_names_;
-    std::set<std::string> named_groups_;  ///< by ids; may contain an empty name
     Counts counts_;
     std::vector<Line> lines_;
     management::Durability durability_ = management::Durability::kConfirmed;
