@@ -148,7 +148,8 @@ class DeclaredUpdate {
         const auto stored =
             complete(management::records_of_groups(session_, session_.keys(), std::move(names)));
         for (std::size_t i = 0; i < groups.size(); ++i) {
-            const auto& [place, group] = groups[i];
+            const Place& place = groups[i].place;
+            const management::GroupRecord& group = groups[i].group;
             const auto record = stored[i].value_or(
                 management::GroupRecord{.id = group.id, .plan = {}, .limits = {}});
             const auto difference = management::difference_of(group, record);
