@@ -51,6 +51,14 @@ is($is_admitted->($_), 200, "... $_ works") for 'new-b', 'token-b';
 is_deeply($b->{meta}, { seats => 6 }, 'the meta');
 is($tollgate->json('key', 'show', 'a')->{name}, undef, 'a value that the file does not have is removed');
 
+subtest 'a line with the retiring key first' => sub {
+    my @digests = ({ sha256 => sha256_hex('token-a'), retiring => JSON::PP::true, expires => '2096-01-01T00:00:00Z' }, { sha256 => sha256_hex('new-a') });
+    my $file = file('retiring', { id => 'a', plan => 'pro', digests => \@digests });
+    is_done(update($file), 0, 'rotate a digest=' . sha256_hex('new-a') . "\n0 added, 0 changed, 1 rotated, 0 revoked, 0 unchanged, 0 refused\n", 'rotates to the other one');
+    is($is_admitted->('new-a'), 200, '... which works');
+    is_done(update($file), 0, "0 added, 0 changed, 0 rotated, 0 revoked, 1 unchanged, 0 refused\n", '... once');
+};
+
 subtest 'an owner' => sub {
     is($tollgate->run('key', 'issue', '--id', 'by-hand', '--plan', 'free')->{status}, 0, 'an id of somebody else');
     my @owned = map { record($_) } qw(o1 o2 o3);

@@ -114,6 +114,8 @@ std::vector<StoredKey> take_keys(JsonBody& members, const KeyRecord& record) {
     if (keys.size() > kMostKeysOfId) {
         refuse_record("an id has at most two keys: one of them is retiring");
     }
+    std::stable_partition(keys.begin(), keys.end(),
+                          [](const StoredKey& key) { return !key.record.retiring; });
     return keys;
 }
 
