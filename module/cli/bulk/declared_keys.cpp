@@ -130,9 +130,7 @@ class DeclaredUpdate {
                 const auto durability = management::run_to_end(operation());
                 durability_ = std::max(durability_, durability);
             } catch (const management::OperationError& error) {
-                if (error.reason() == management::Reason::kUnavailable) {
-                    throw failure_of(error);
-                }
+                require_available(error);
                 refuse(place, error.what());
                 return;
             }
@@ -182,6 +180,7 @@ class DeclaredUpdate {
             try {
                 change(declared[i], stored[i]);
             } catch (const management::OperationError& error) {
+                require_available(error);
                 refuse(declared[i].place, error.what());
             }
         }

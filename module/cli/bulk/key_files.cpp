@@ -39,9 +39,7 @@ management::Durability import_credit(RedisSession& session, const std::vector<Pl
         ++(credited.is_repeated ? counts.unchanged : counts.imported);
         return credited.durability;
     } catch (const management::OperationError& error) {
-        if (error.reason() == management::Reason::kUnavailable) {
-            throw failure_of(error);
-        }
+        require_available(error);
         ++counts.refused;
         print_refusal(line.file, line.number, error.what());
         return management::Durability::kConfirmed;

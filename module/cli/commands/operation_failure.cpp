@@ -54,6 +54,12 @@ Failure failure_of(const management::OperationError& error) {
     return {meaning.status, error.what() + meaning.advice};
 }
 
+void require_available(const management::OperationError& error) {
+    if (error.reason() == Reason::kUnavailable) {
+        throw failure_of(error);
+    }
+}
+
 Failure failure_of_option(const management::OperationError& error, const std::string& advice) {
     const std::string message = error.what();
     for (const auto& field : redis::record_fields()) {

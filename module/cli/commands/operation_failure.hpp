@@ -13,6 +13,10 @@ namespace tollgate::cli {
 /// The failure of the command for an error of an operation, with advice for the command line.
 Failure failure_of(const management::OperationError& error);
 
+/// Throws Failure if Redis is unavailable: the error ends the command. Any other error refuses one
+/// line of a file.
+void require_available(const management::OperationError& error);
+
 /// The failure of the command for an error whose message begins with the name of a value. The
 /// failure names the option of the value instead. `advice` ends the message.
 Failure failure_of_option(const management::OperationError& error, const std::string& advice);
