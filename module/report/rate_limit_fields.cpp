@@ -28,15 +28,20 @@ bool is_registered(const FlightState& /*flight*/) {
     return true;
 }
 
-/// Adds the result of `write` for each policy to one list (RFC 9651 section 3.1).
+/// Adds the result of `write` for each policy to one list (RFC 9651 section 3.1). Leaves out a
+/// policy without a result.
 template <typename Policies, typename Write>
 void add_policies(std::string& field, const Policies& policies, Write write) {
     for (const auto& policy : policies) {
         if (!is_registered(policy)) {
             continue;
         }
+        const std::string parameters = write(policy);
+        if (parameters.empty()) {
+            continue;
+        }
         field.append(field.empty() ? "\"" : ", \"").append(policy.policy).append("\"");
-        field += write(policy);
+        field += parameters;
     }
 }
 
@@ -58,10 +63,10 @@ bool is_rate_limit_field(std::string_view name) {
 std::string rate_limit_policy_field(std::span<const WindowState> windows,
                                     std::span<const FlightState> flights) {
     std::string field;
-    WindowStates limited;
-    std::ranges::remove_copy_if(windows, std::back_inserter(limited),
-                                [](const WindowState& state) { return state.rate.is_balance(); });
-    add_policies(field, limited, [](const WindowState& state) {
+    add_policies(field, windows, [](const WindowState& state) {
+        if (state.rate.is_balance()) {
+            return std::string();
+        }
         std::string text = ";q=" + std::to_string(state.rate.limit());
         if (state.unit != kRequests) {
             text.append(";qu=\"").append(state.unit).append("\"");
