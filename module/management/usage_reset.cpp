@@ -1,7 +1,6 @@
 #include "module/management/usage_reset.hpp"
 
 #include <chrono>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,7 +8,6 @@
 #include "module/management/group_index.hpp"
 #include "module/management/key_transactions.hpp"
 #include "module/management/stored_windows.hpp"
-#include "module/plan/period.hpp"
 #include "module/plan/value_digest.hpp"
 #include "module/redis/protocol/recall.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -18,19 +16,8 @@ namespace tollgate::management {
 
 namespace {
 
-using namespace std::chrono_literals;
-
 /// Nodes return leases some ten milliseconds after they are asked for them.
 constexpr std::chrono::milliseconds kRecallTime{300};
-
-template <typename Parts>
-std::string joined_parts(const Parts& parts) {
-    std::string name;
-    for (const auto part : parts) {
-        name += part;
-    }
-    return name;
-}
 
 /// The commands that move the last day of a table to the history, with the units that the fields of
 /// its quota have. None if it has no day.
@@ -38,16 +25,13 @@ std::vector<redis::Command> moving_of_day(const redis::Keys& keys, const redis::
                                           const PlanTable& table, const redis::Value& quota,
                                           const redis::Value& lifetime, Instant now) {
     auto fields = quota.fields();
-    const auto period = stored_period(24h);
-    const auto number = joined_parts(redis::window_field(period, redis::window_part::kNumber));
-    const auto count = joined_parts(redis::window_field(period, redis::window_part::kCount));
-    const auto day = redis::number_or_zero(fields[number]);
-    const auto units = redis::units_or_zero(fields[count]);
+    const auto day = redis::number_or_zero(fields[field_of_day(redis::window_part::kNumber)]);
+    const auto units = redis::units_or_zero(fields[field_of_day(redis::window_part::kCount)]);
     if (!table.has_history() || day <= 0 || units <= 0) {
         return {};
     }
     const auto history = keys.history(id);
-    const auto field = joined_parts(redis::history_field(table.name, std::to_string(day)));
+    const auto field = joined(redis::history_field(table.name, std::to_string(day)));
     std::vector<redis::Command> commands{{"HINCRBY", history, field, std::to_string(units)}};
     const auto end = Instant(std::chrono::days(day + 1) + table.history);
     if (end > now + std::chrono::milliseconds(lifetime.integer)) {
