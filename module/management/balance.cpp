@@ -165,13 +165,7 @@ Task<std::optional<KeyRecord>> record_of(const Caller& caller, UsageOwner owner)
     if (owner.of == UsageOf::kGroup) {
         const auto groups =
             co_await records_of_groups(caller.database, caller.keys, std::move(names));
-        if (!groups.front()) {
-            co_return std::nullopt;
-        }
-        KeyRecord record;
-        record.plan = groups.front()->plan;
-        record.limits = groups.front()->limits;
-        co_return record;
+        co_return groups.front() ? std::optional(record_of(*groups.front())) : std::nullopt;
     }
     KeyReader reader(caller.database, caller.keys);
     const auto keys = co_await reader.keys_of(std::move(names));

@@ -37,13 +37,6 @@ KeyChanges changes_to(const KeyRecord& declared, const KeyRecord& stored) {
     return changes;
 }
 
-KeyRecord record_of(const GroupRecord& group) {
-    KeyRecord record;
-    record.plan = group.plan;
-    record.limits = group.limits;
-    return record;
-}
-
 /// The key of a declared id that is not retiring.
 const StoredKey& current_of(const KeysOfId& keys) {
     return *std::ranges::find_if(keys.keys,

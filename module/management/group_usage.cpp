@@ -42,9 +42,7 @@ Task<GroupUsage> read_counts_of_group(Database& database, const redis::Keys& key
     const auto replies = co_await run_all(database, std::move(commands));
     const auto now = time_of_reply(replies.front());
     usage.now = std::chrono::floor<std::chrono::seconds>(now);
-    KeyRecord record;
-    record.plan = usage.group.plan;
-    record.limits = usage.group.limits;
+    const KeyRecord record = record_of(usage.group);
     for (std::size_t i = 0; i < tables.size(); ++i) {
         add_windows(usage.windows, limits_in(*tables[i], record), replies[i + 1], now);
     }

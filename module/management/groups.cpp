@@ -151,6 +151,14 @@ Task<GroupPage> read_listed(Database& database, const redis::Keys& keys, std::st
 
 }  // namespace
 
+KeyRecord record_of(const GroupRecord& group) {
+    KeyRecord record;
+    record.id = group.id;
+    record.plan = group.plan;
+    record.limits = group.limits;
+    return record;
+}
+
 bool is_field_of_group(const redis::RecordField& field) {
     return field.name == field::kPlan || field.name == field::kLimits;
 }

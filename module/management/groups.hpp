@@ -19,6 +19,10 @@ struct GroupRecord {
     std::string limits;  ///< for plans that are `custom`; empty: none
 };
 
+/// A group as an id whose plan and limits are those of the group: its limits are found as those of
+/// an id.
+KeyRecord record_of(const GroupRecord& group);
+
 /// The fields of a record that change_group() sets: `plan` and `limits`.
 bool is_field_of_group(const redis::RecordField& field);
 

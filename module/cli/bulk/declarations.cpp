@@ -58,10 +58,7 @@ void Declarations::add(DeclaredKey declared) {
 
 /// Throws OperationError if the plan is not usable, or if the group is declared twice.
 void Declarations::add(DeclaredGroup declared) {
-    KeyRecord record;
-    record.plan = declared.group.plan;
-    record.limits = declared.group.limits;
-    require_usable(rules_, record, management::PlanOf::kGroup);
+    require_usable(rules_, management::record_of(declared.group), management::PlanOf::kGroup);
     if (!group_names_.insert(declared.group.id).second) {
         management::refuse("the group \"" + declared.group.id + "\" is declared twice");
     }

@@ -139,11 +139,8 @@ void add_groups(RedisSession& session, const std::vector<PlanTable>& tables,
             if (ids_of_group.erase(group.id) == 0) {
                 unused.add(group.id);
             }
-            KeyRecord record;
-            record.id = group.id;
-            record.plan = group.plan;
-            record.limits = group.limits;
-            for (const auto& problem : plan_problems(tables, record, management::PlanOf::kGroup)) {
+            for (const auto& problem :
+                 plan_problems(tables, management::record_of(group), management::PlanOf::kGroup)) {
                 by_problem[problem].add(group.id);
             }
         }
