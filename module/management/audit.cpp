@@ -47,7 +47,7 @@ StoredEntry read_entry(const redis::Value& value) {
     if (value.elements.size() != 2) {
         throw unexpected_reply();
     }
-    auto fields = value.elements.back().fields();
+    const auto fields = value.elements.back().fields();
     return {.place = value.elements.front().text,
             .entry = {.actor = std::string(fields[entry_field::kActor]),
                       .action = std::string(fields[entry_field::kAction]),

@@ -78,8 +78,7 @@ void require_numbers(const redis::Value& quota, const StoredAt& at) {
     const auto fields = quota.fields();
     for (const auto part : {window_part::kLeft, window_part::kCredited}) {
         const auto name = redis::balance_field(part);
-        const auto field = fields.find(name);
-        if (field != fields.end() && !parse_balance(field->second)) {
+        if (fields.contains(name) && !parse_balance(fields[name])) {
             refuse("Redis has no whole number in the field \"" + name + "\" of \"" + at.quota +
                    "\": set it right with HSET");
         }

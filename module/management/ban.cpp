@@ -67,7 +67,7 @@ Task<std::vector<redis::Value>> read_hashes(Database& database, std::vector<std:
 }  // namespace
 
 KeyBan ban_of(std::string id, const redis::Value& hash, Instant now) {
-    auto fields = hash.fields();
+    const auto fields = hash.fields();
     KeyBan ban{.id = std::move(id),
                .strikes = redis::number_or_zero(fields[redis::ban_field::kStrikes]),
                .level = redis::number_or_zero(fields[redis::ban_field::kLevel]),

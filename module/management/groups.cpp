@@ -15,7 +15,7 @@ namespace {
 namespace field = redis::record_field;
 
 GroupRecord group_in(std::string group, const redis::Value& hash) {
-    auto fields = hash.fields();
+    const auto fields = hash.fields();
     return {.id = std::move(group),
             .plan = std::string(fields[field::kPlan]),
             .limits = std::string(fields[field::kLimits])};

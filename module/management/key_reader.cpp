@@ -210,7 +210,7 @@ Task<std::vector<KeysOfId>> KeyReader::with_last_uses(std::vector<KeysOfId> ids)
     }
     const auto replies = co_await run_all(database_, std::move(commands));
     for (std::size_t i = 0; i < ids.size(); ++i) {
-        auto uses = replies[i].fields();
+        const auto uses = replies[i].fields();
         for (auto& key : ids[i].keys) {
             key.used = redis::parse_unix_time(uses[key.digest]);
         }

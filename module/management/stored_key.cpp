@@ -51,7 +51,7 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
     if (hash.elements.empty()) {
         return std::nullopt;
     }
-    auto fields = hash.fields();
+    const auto fields = hash.fields();
     if (fields[field::kId].empty() && !fields[field::kRevoked].empty()) {
         return StoredKey{.digest = std::string(digest),
                          .revoked_of = std::string(fields[field::kRevoked]),
@@ -67,12 +67,11 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
         .replaced = stored_state == state::kReplaced,
         .is_invalid = fields[field::kId].empty(),
         .stored_fields = hash.texts()};
-    if (key.replaced) {
-        fields[field::kState] = fields[field::kSuccessorState];
-    }
     // An operation can repair what is not valid.
     for (const auto& part : redis::record_fields()) {
-        redis::read_field(part, fields[part.name], key.record);
+        const bool is_of_successor = key.replaced && part.name == field::kState;
+        redis::read_field(part, fields[is_of_successor ? field::kSuccessorState : part.name],
+                          key.record);
     }
     key.record.retiring = !key.replaced && lifetime.integer >= 0;
     for (const auto& [name, text] : kOwnFields) {

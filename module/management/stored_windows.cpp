@@ -67,7 +67,7 @@ std::string field_of_day(std::string_view part) {
 }
 
 std::vector<StoredLease> read_leases(const redis::Value& hash) {
-    auto fields = hash.fields();
+    const auto fields = hash.fields();
     const auto recalled = time_of_lease(fields[redis::lease_field::kRecalled]).value_or(0);
     std::vector<StoredLease> leases;
     for (const auto field : {redis::lease_field::kGrant, redis::lease_field::kOfOther}) {
@@ -109,11 +109,9 @@ std::optional<std::int64_t> parse_balance(std::string_view text) {
 std::optional<StoredBalance> read_balance(const redis::Value& hash) {
     const auto fields = hash.fields();
     const auto number_in = [&](std::string_view part) -> std::optional<std::int64_t> {
-        const auto field = fields.find(redis::balance_field(part));
-        if (field == fields.end()) {
-            return std::nullopt;
-        }
-        return parse_balance(field->second).value_or(0);
+        const auto field = redis::balance_field(part);
+        return fields.contains(field) ? std::optional(parse_balance(fields[field]).value_or(0))
+                                      : std::nullopt;
     };
     const auto left = number_in(redis::window_part::kLeft);
     if (!left) {

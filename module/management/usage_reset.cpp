@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kRecallTime{300};
 std::vector<redis::Command> moving_of_day(const redis::Keys& keys, const redis::Owner& id,
                                           const PlanTable& table, const redis::Value& quota,
                                           const redis::Value& lifetime, Instant now) {
-    auto fields = quota.fields();
+    const auto fields = quota.fields();
     const auto day = redis::number_or_zero(fields[field_of_day(redis::window_part::kNumber)]);
     const auto units = redis::units_or_zero(fields[field_of_day(redis::window_part::kCount)]);
     if (!table.has_history() || day <= 0 || units <= 0) {

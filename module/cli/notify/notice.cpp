@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -27,25 +26,20 @@ using std::chrono::sys_seconds;
 
 constexpr std::int64_t kMost = kLatestInstant.time_since_epoch().count();
 
-using Fields = std::map<std::string_view, std::string_view>;
+using redis::HashFields;
 
-std::string_view text_in(const Fields& fields, std::string_view name) {
-    const auto found = fields.find(name);
-    return found == fields.end() ? std::string_view() : found->second;
-}
-
-std::optional<std::int64_t> number_in(const Fields& fields, std::string_view name) {
-    return parse_whole_number(text_in(fields, name), 0, std::numeric_limits<std::int64_t>::max());
+std::optional<std::int64_t> number_in(const HashFields& fields, std::string_view name) {
+    return parse_whole_number(fields[name], 0, std::numeric_limits<std::int64_t>::max());
 }
 
 /// The id of the webhook that these fields identify.
-std::string id_of(const Fields& fields, std::span<const std::string_view> names) {
+std::string id_of(const HashFields& fields, std::span<const std::string_view> names) {
     constexpr std::size_t kDigits = 32;
     std::string identity;
     for (const auto name : names) {
-        identity.append(name).append("=").append(text_in(fields, name)).append("\n");
+        identity.append(name).append("=").append(fields[name]).append("\n");
     }
-    if (const auto again = text_in(fields, field::kAgain); !again.empty()) {
+    if (const auto again = fields[field::kAgain]; !again.empty()) {
         identity.append(field::kAgain).append("=").append(again).append("\n");
     }
     return "notice_" + hex(sha256(identity)).substr(0, kDigits);
@@ -63,17 +57,17 @@ std::string body_of(std::string_view type, sys_seconds time, WriteData write_dat
     return std::move(json).take();
 }
 
-std::optional<Notice> read_threshold(const Fields& fields, sys_seconds time) {
+std::optional<Notice> read_threshold(const HashFields& fields, sys_seconds time) {
     // A level is noticed once for each higher limit within a window.
     constexpr std::array kIdentity{field::kId,     field::kTable, field::kValue, field::kPeriod,
                                    field::kNumber, field::kLevel, field::kLimit};
-    const auto period = parse_stored_period(text_in(fields, field::kPeriod));
+    const auto period = parse_stored_period(fields[field::kPeriod]);
     const auto level = number_in(fields, field::kLevel);
     const auto limit = number_in(fields, field::kLimit);
     const auto used = number_in(fields, field::kUsed);
     const auto number =
         period ? parse_whole_number(
-                     text_in(fields, field::kNumber), 0,
+                     fields[field::kNumber], 0,
                      period->is_balance() ? kMost : window_number(kLatestInstant, *period))
                : std::nullopt;
     if (!number || !level || !limit || !used) {
@@ -85,10 +79,10 @@ std::optional<Notice> read_threshold(const Fields& fields, sys_seconds time) {
                    : format_time(std::chrono::floor<seconds>(window_end(window, *period)));
     };
     auto body = body_of("quota.threshold_reached", time, [&](JsonWriter& json) {
-        const auto value = text_in(fields, field::kValue);
+        const auto value = fields[field::kValue];
         const bool is_of_group = ValueDigest::read(":" + std::string(value)).is_group();
-        json.member(is_of_group ? "group" : "id", text_in(fields, field::kId));
-        json.member("table", text_in(fields, field::kTable));
+        json.member(is_of_group ? "group" : "id", fields[field::kId]);
+        json.member("table", fields[field::kTable]);
         if (!value.empty() && !is_of_group) {
             json.member("value", value);
         }
@@ -103,16 +97,16 @@ std::optional<Notice> read_threshold(const Fields& fields, sys_seconds time) {
         .entry = {}, .id = id_of(fields, kIdentity), .body = std::move(body), .noted = time};
 }
 
-std::optional<Notice> read_expiry(const Fields& fields, sys_seconds time) {
+std::optional<Notice> read_expiry(const HashFields& fields, sys_seconds time) {
     // Not the digest: a rotation during an overlap makes another key with the same expiry.
     constexpr std::array kIdentity{field::kId, field::kExpires, field::kLevel};
     const auto level = number_in(fields, field::kLevel);
-    const auto expires = parse_whole_number(text_in(fields, field::kExpires), 0, kMost / 1000);
+    const auto expires = parse_whole_number(fields[field::kExpires], 0, kMost / 1000);
     if (!level || !expires) {
         return std::nullopt;
     }
     auto body = body_of("key.expires_soon", time, [&](JsonWriter& json) {
-        json.member("id", text_in(fields, field::kId));
+        json.member("id", fields[field::kId]);
         json.member("expires", format_time(sys_seconds(seconds(*expires))));
         json.member("days", *level);
     });
@@ -129,10 +123,10 @@ std::optional<Notice> read_notice(const redis::Value& entry) {
     const std::string& id = entry.elements[0].text;
     const auto fields = entry.elements[1].fields();
     // An entry that was moved has the id of the one before in a field.
-    const auto moved = text_in(fields, field::kMoved);
+    const auto moved = fields[field::kMoved];
     const std::string_view first = moved.empty() ? std::string_view(id) : moved;
     const auto time = parse_whole_number(first.substr(0, first.find('-')), 0, kMost);
-    if (!time || text_in(fields, field::kId).empty()) {
+    if (!time || fields[field::kId].empty()) {
         return std::nullopt;
     }
     const sys_seconds noted(std::chrono::floor<seconds>(std::chrono::milliseconds(*time)));

@@ -103,7 +103,7 @@ std::optional<StoredBan> read_stored_ban(const redis::Value& hash) {
     if (hash.elements.empty()) {
         return std::nullopt;
     }
-    auto fields = hash.fields();
+    const auto fields = hash.fields();
     return StoredBan{.strikes = redis::number_or_zero(fields[redis::ban_field::kStrikes]),
                      .since = redis::number_or_zero(fields[redis::ban_field::kSince]),
                      .level = redis::number_or_zero(fields[redis::ban_field::kLevel]),

@@ -47,7 +47,7 @@ Task<std::vector<RecordedResult>> BatchRecord::begin() {
     for (int attempts = 0; !names_.key.empty() && attempts < kMostAttempts; ++attempts) {
         redis::Command read{"HGETALL", names_.key};
         const auto stored = co_await run(database_, std::move(read));
-        auto fields = stored.fields();
+        const auto fields = stored.fields();
         if (!fields.empty() && fields[part::kBody] != names_.body) {
             throw request_reused();
         }

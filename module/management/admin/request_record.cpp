@@ -43,7 +43,7 @@ Task<bool> RequestRecord::begin() {
          executions <= kMostOtherExecutions && claims <= kMostOtherExecutions;) {
         redis::Command read{"HGETALL", names_.key};
         const auto stored = co_await run(database_, std::move(read));
-        auto fields = stored.fields();
+        const auto fields = stored.fields();
         if (fields.empty()) {
             ++claims;
             const bool is_claimed = co_await claim_first();

@@ -16,12 +16,19 @@ std::vector<std::string> Value::texts() const {
     return texts;
 }
 
-std::map<std::string_view, std::string_view> Value::fields() const {
-    std::map<std::string_view, std::string_view> fields;
-    for (std::size_t i = 0; i + 1 < elements.size(); i += 2) {
-        fields.emplace(elements[i].text, elements[i + 1].text);
+HashFields Value::fields() const {
+    return HashFields(*this);
+}
+
+HashFields::HashFields(const Value& hash) {
+    for (std::size_t i = 0; i + 1 < hash.elements.size(); i += 2) {
+        fields_.emplace(hash.elements[i].text, hash.elements[i + 1].text);
     }
-    return fields;
+}
+
+std::string_view HashFields::operator[](std::string_view name) const {
+    const auto found = fields_.find(name);
+    return found == fields_.end() ? std::string_view() : found->second;
 }
 
 Value copy_of(const redisReply& reply) {

@@ -10,6 +10,8 @@
 
 namespace tollgate::redis {
 
+class HashFields;
+
 /// A copy of a reply of Redis, or of an element of one.
 struct Value {
     enum class Kind : std::uint8_t { kNil, kInteger, kText, kArray, kError };
@@ -26,7 +28,26 @@ struct Value {
     std::vector<std::string> texts() const;
 
     /// The fields of a hash, from a reply to HGETALL. The views point into this value.
-    std::map<std::string_view, std::string_view> fields() const;
+    HashFields fields() const;
+};
+
+/// The fields of a hash by name.
+class HashFields {
+  public:
+    /// The views point into `hash`, a reply to HGETALL.
+    explicit HashFields(const Value& hash);
+
+    /// The value of a field; empty if the hash does not have it. A lookup stores nothing, so the
+    /// name may be a temporary text.
+    std::string_view operator[](std::string_view name) const;
+
+    bool contains(std::string_view name) const { return fields_.contains(name); }
+    bool empty() const { return fields_.empty(); }
+    auto begin() const { return fields_.begin(); }
+    auto end() const { return fields_.end(); }
+
+  private:
+    std::map<std::string_view, std::string_view> fields_;
 };
 
 /// Copies a reply of hiredis.
