@@ -183,7 +183,7 @@ std::vector<TopRow> with_records(RedisSession& session, std::vector<ActiveQuota>
         if (!quota.is_of_group) {
             record = ids[quota.id];
         } else if (const auto& stored = *of_group++) {
-            record.plan = stored->plan;
+            record = management::record_of(*stored);
         }
         rows.push_back({.quota = std::move(quota), .record = std::move(record)});
     }
