@@ -427,22 +427,24 @@ END
 
     # --- groups
     my $group = $walk->('changeGroup', 200, 'PATCH', 'groups/old', { plan => 'free' })->json;
-    is_deeply $group, { id => 'old', plan => 'free', limits => undef }, 'a new group' or diag explain $group;
-    is_deeply $walk->('changeGroup', 200, 'PATCH', 'groups/old', { limits => '1000r/d 5r/s' })->json, { id => 'old', plan => 'free', limits => '5r/s 1000r/d' }, '… keeps the values that are not given';
+    is_deeply $group, { id => 'old', plan => 'free', limits => undef, billing_day => undef }, 'a new group' or diag explain $group;
+    is_deeply $walk->('changeGroup', 200, 'PATCH', 'groups/old', { limits => '1000r/d 5r/s' })->json, { id => 'old', plan => 'free', limits => '5r/s 1000r/d', billing_day => undef }, '… keeps the values that are not given';
+    is $ask->('PATCH', 'groups/old', { billing_day => 15 })->json->{billing_day}, 15, '… and those that are';
+    $walk->('changeGroup', 400, 'PATCH', 'groups/old', { billing_day => $_ }) for 0, 32, -1, 1.5, '15', 'x';
     $ask->('PATCH', 'groups/new', { plan => 'free' });
     is_deeply [map { $_->{id} } @{ $walk->('listGroups', 200, 'GET', 'groups')->json->{groups} }], ['new', 'old'], 'groups are listed by name';
     my $first_groups = $walk->('listGroups', 200, 'GET', 'groups?limit=1');
     is_deeply [$first_groups->json->{next}, map { $_->{id} } @{ $first_groups->json->{groups} }], ['new', 'new'], '… in pages';
     is_deeply [map { $_->{id} } @{ $ask->('GET', 'groups?after=new')->json->{groups} }], ['old'], '… which follow each other';
     $walk->('listGroups', 400, 'GET', "groups?$_") for 'after=a%20b', 'limit=0', 'x=1';
-    is_deeply $walk->('showGroup', 200, 'GET', 'groups/old')->json, { id => 'old', plan => 'free', limits => '5r/s 1000r/d' }, 'one group';
+    is_deeply $walk->('showGroup', 200, 'GET', 'groups/old')->json, { id => 'old', plan => 'free', limits => '5r/s 1000r/d', billing_day => 15 }, 'one group';
     $walk->('showGroup', 404, 'GET', 'groups/nobody');
     $walk->('showGroup', 400, 'GET', 'groups/old?x=1');
     $walk->('changeGroup', 400, 'PATCH', 'groups/other', $_) for { limits => '5r/s' }, {}, { plan => undef }, { plan => 'a b' }, { plan => 'free', name => 'x' }, { plan => 'free', limits => '5' };
     $walk->('changeGroup', 400, 'PATCH', 'groups/none', { plan => 'free' });
     $walk->('changeGroup', 413, 'PATCH', 'groups/old', ' ' x 16385);
     $walk->('changeGroup', 415, 'PATCH', 'groups/old', { plan => 'free' }, %text);
-    is_deeply $walk->('showGroupUsage', 200, 'GET', 'groups/old/usage')->json, { id => 'old', plan => 'free', limits => '5r/s 1000r/d', windows => [] }, 'the usage of a group: no table counts groups';
+    is_deeply $walk->('showGroupUsage', 200, 'GET', 'groups/old/usage')->json, { id => 'old', plan => 'free', limits => '5r/s 1000r/d', billing_day => 15, windows => [] }, 'the usage of a group: no table counts groups';
     $walk->('showGroupUsage', 404, 'GET', 'groups/nobody/usage');
     $walk->('showGroupUsage', 400, 'GET', 'groups/old/usage?x=1');
     is $walk->('resetGroup', 204, 'DELETE', 'groups/new/usage')->body, '', 'the counts of a group are reset';

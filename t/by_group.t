@@ -69,7 +69,7 @@ subtest 'the keys of a group share a counter' => sub {
     like($tollgate->run(qw(usage k1))->{out}, qr/^id +k1\n.*^api .*\n\ngroup +acme\nplan +pro\n.*^teams +day +8 +8 +0 /ms, '… as a text');
     is($tollgate->json(qw(usage k4))->{group}, undef, '… not of an id without a group');
     import_id($gateway, 'k6', '--group', 'unknown');
-    is_deeply($tollgate->json(qw(usage k6))->{group}, { id => 'unknown', plan => undef, limits => undef, windows => [] }, '… and of a group without a record and counts');
+    is_deeply($tollgate->json(qw(usage k6))->{group}, { id => 'unknown', plan => undef, limits => undef, billing_day => undef, windows => [] }, '… and of a group without a record and counts');
     like($tollgate->run(qw(group usage nobody))->{err}, qr/"nobody" .*see tollgate group list$/, '… of one that is known');
     is($tollgate->run(qw(usage acme))->{err}, qq(tollgate: "acme" is a group, and no id: see tollgate group usage\n), 'usage of an id that is a group names the command');
     is($tollgate->run(qw(key reset acme))->{err}, qq(tollgate: "acme" is a group, and no id: see tollgate group reset\n), '… and so does reset');

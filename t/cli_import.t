@@ -54,11 +54,11 @@ sub test_import {
     is counts($cut), '3 0 1 2', 'lines that are too long';
     like $cut->{err}, qr/2: the line is longer than 1 MiB/, '… are refused by their numbers';
 
-    my $full = file('{"id":"full","plan":"pro","name":"N","limits":"5r/s","state":"disabled","created":"2020-02-03T04:05:06Z","expires":"2040-01-01T00:00:00Z","scopes":["b","a"],"meta":{"x":1},"from":["192.0.2.1/24"],"prefix":"acme","group":"acme-group","token":"full-token"}');
+    my $full = file('{"id":"full","plan":"pro","name":"N","limits":"5r/s","billing_day":31,"state":"disabled","created":"2020-02-03T04:05:06Z","expires":"2040-01-01T00:00:00Z","scopes":["b","a"],"meta":{"x":1},"from":["192.0.2.1/24"],"prefix":"acme","group":"acme-group","token":"full-token"}');
     is counts($tollgate->run('import', $full)), '1 1 0 0', 'all members';
     my $shown = JSON::PP::decode_json($tollgate->run(qw(key show full --json))->{out});
     is_deeply $shown, {
-        id => 'full', plan => 'pro', name => 'N', limits => '5r/s', state => 'disabled', created => '2020-02-03T04:05:06Z', expires => '2040-01-01T00:00:00Z',
+        id => 'full', plan => 'pro', name => 'N', limits => '5r/s', billing_day => 31, state => 'disabled', created => '2020-02-03T04:05:06Z', expires => '2040-01-01T00:00:00Z',
         scopes => ['a', 'b'], meta => { x => 1 }, from => ['192.0.2.0/24'], prefix => 'acme', group => 'acme-group',
         digests => [{ sha256 => sha256_hex('full-token'), hint => undef, created => '2020-02-03T04:05:06Z', expires => '2040-01-01T00:00:00Z', retiring => JSON::PP::false, used => undef }],
     }, '… are stored';

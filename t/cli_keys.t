@@ -132,7 +132,7 @@ subtest 'list and show' => sub {
     is scalar @$list, $redis->cmd('ZCARD', 'p[1]*:ids'), 'all of them';
     my $show = $tollgate->json('key', 'show', 'alice');
     is_deeply $show, $list->[0], 'show says what list says';
-    is_deeply [sort keys %$show], [sort qw(id name plan limits state created expires scopes meta from prefix group digests)], 'its members';
+    is_deeply [sort keys %$show], [sort qw(id name plan limits billing_day state created expires scopes meta from prefix group digests)], 'its members';
     is_deeply [@$show{qw(id name plan limits state expires scopes meta)}],
         ['alice', "Alice \"A\" & S\x{f6}hne", 'free', undef, 'active', undef, [], {}], 'their values';
     like $show->{created}, qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\z/, 'times as RFC 3339';

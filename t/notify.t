@@ -114,10 +114,10 @@ subtest 'a webhook' => sub {
     is(rest($redis), 1, 'the notice is kept');
     push @delivered, $hook->answer(204);
     becomes(sub { rest($redis) }, 0, '… until it is accepted');
-    add_notice($redis, period => 'month', number => 658);
+    add_notice($redis, period => 'month', number => 20042, ends => 1734220800000);
     $hook = $receiver->accept->answer(200);
     is_deeply([@{ $hook->{json}{data} }{qw(period begin end)}, exists $hook->{json}{data}{value}],
-        ['month', '2024-11-01T00:00:00Z', '2024-12-01T00:00:00Z', !1], 'a month, and no value');
+        ['month', '2024-11-15T00:00:00Z', '2024-12-15T00:00:00Z', !1], 'a month, which ends on a billing day, and no value');
     push @delivered, $hook;
     becomes(sub { rest($redis) }, 0, 'further notices');
 };

@@ -45,6 +45,9 @@ struct KeyRecord {
     std::string prefix{};
     /// The group of the id: see is_valid_key_id; empty: none. The counters of the id belong to it.
     std::string group{};
+    /// On which day its months begin, as format_billing_day writes it; empty: those of the
+    /// calendar.
+    std::string billing_day{};
     /// Why Redis does not have the record any more: kUnknown or kRevoked. A gateway remembers the
     /// id of such a key, and the record is not `active`. kNone: Redis has the record.
     KeyFault ended = KeyFault::kNone;
@@ -63,6 +66,9 @@ inline constexpr std::array kDetails{&KeyRecord::name, &KeyRecord::scopes, &KeyR
 
 /// The longest id, and the longest name of a plan or a plan table, in bytes.
 inline constexpr std::size_t kLongestId = 64;
+
+/// The longest KeyRecord::billing_day, in bytes: `31 30 2026-05-31`.
+inline constexpr std::size_t kLongestBillingDay = 16;
 
 /// The longest name of a key, in bytes.
 inline constexpr std::size_t kLongestKeyName = 256;

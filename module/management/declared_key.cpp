@@ -21,12 +21,12 @@ std::optional<Meta> meta_of(const KeyRecord& record) {
 KeyChanges changes_to(const KeyRecord& declared, const KeyRecord& stored) {
     KeyChanges changes;
     for (const auto& field : redis::record_fields()) {
-        auto text = redis::stored_text(field, declared);
-        if (!field.is_settable || text == redis::stored_text(field, stored)) {
+        if (!field.is_settable ||
+            redis::shown_text(field, declared) == redis::shown_text(field, stored)) {
             continue;
         }
         if (field.form != redis::FieldForm::kMeta) {
-            changes.values.emplace(field.name, std::move(text));
+            changes.values.emplace(field.name, redis::stored_text(field, declared));
             continue;
         }
         changes.meta.emplace(MetaChanges{.is_cleared = true});

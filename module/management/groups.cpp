@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "module/management/acknowledgement.hpp"
+#include "module/management/key_json.hpp"
 #include "module/management/key_transactions.hpp"
 #include "module/plan/value_digest.hpp"
 
@@ -16,9 +17,14 @@ namespace field = redis::record_field;
 
 GroupRecord group_in(std::string group, const redis::Value& hash) {
     const auto fields = hash.fields();
-    return {.id = std::move(group),
-            .plan = std::string(fields[field::kPlan]),
-            .limits = std::string(fields[field::kLimits])};
+    KeyRecord record;
+    for (const auto& part : redis::record_fields()) {
+        if (is_field_of_group(part)) {
+            redis::read_field(part, fields[part.name], record);
+        }
+    }
+    record.id = std::move(group);
+    return group_of(record);
 }
 
 OperationError unknown_group(const std::string& group) {
@@ -35,13 +41,22 @@ Transaction change_of(const redis::Keys& keys, const std::string& group, const r
 }
 
 std::vector<redis::Command> writing_of(const std::string& name, const KeyRecord& record) {
-    std::vector<redis::Command> commands;
-    commands.push_back(
-        {"HSET", name, std::string(field::kId), record.id, std::string(field::kPlan), record.plan});
-    if (record.limits.empty()) {
-        commands.push_back({"HDEL", name, std::string(field::kLimits)});
-    } else {
-        commands.push_back({"HSET", name, std::string(field::kLimits), record.limits});
+    redis::Command set{"HSET", name, std::string(field::kId), record.id};
+    redis::Command remove{"HDEL", name};
+    for (const auto& part : redis::record_fields()) {
+        if (!is_field_of_group(part)) {
+            continue;
+        }
+        auto text = redis::stored_text(part, record);
+        auto& command = text.empty() ? remove : set;
+        command.emplace_back(part.name);
+        if (!text.empty()) {
+            command.push_back(std::move(text));
+        }
+    }
+    std::vector<redis::Command> commands{std::move(set)};
+    if (remove.size() > 2) {
+        commands.push_back(std::move(remove));
     }
     return commands;
 }
@@ -72,16 +87,17 @@ Task<void> write(Database& database, const redis::Keys& keys, KeyTransactions& t
                  std::string group, const KeyChanges& changes,
                  const std::function<void(const KeyRecord&)>& check) {
     const auto name = keys.group(group);
+    const auto today = co_await day_of_change(database, changes);
     for (bool is_written = false; !is_written;) {
         redis::Command read{"HGETALL", name};
         const auto hash = co_await run(database, std::move(read));
-        const auto before = group_in(group, hash);
-        KeyRecord stored;
-        stored.id = group;
-        stored.plan = before.plan;
-        stored.limits = before.limits;
+        const KeyRecord stored = record_of(group_in(group, hash));
         KeyRecord record = stored;
-        apply(changes, record);
+        if (hash.elements.empty()) {
+            apply(changes, record);
+        } else {
+            apply_at(changes, record, today);
+        }
         if (record.plan.empty()) {
             refuse("plan: a new group needs a plan");
         }
@@ -156,11 +172,20 @@ KeyRecord record_of(const GroupRecord& group) {
     record.id = group.id;
     record.plan = group.plan;
     record.limits = group.limits;
+    record.billing_day = group.billing_day;
     return record;
 }
 
+GroupRecord group_of(const KeyRecord& record) {
+    return {.id = record.id,
+            .plan = record.plan,
+            .limits = record.limits,
+            .billing_day = record.billing_day};
+}
+
 bool is_field_of_group(const redis::RecordField& field) {
-    return field.name == field::kPlan || field.name == field::kLimits;
+    return field.name == field::kPlan || field.name == field::kLimits ||
+           field.name == field::kBillingDay;
 }
 
 Task<GroupRecord> read_group(Database& database, const redis::Keys& keys, std::string group) {
@@ -252,8 +277,16 @@ Task<void> require_known_group(Database& database, const redis::Keys& keys, std:
 
 void write_group(JsonWriter& json, const GroupRecord& group) {
     json.member("id", group.id);
-    json.member_or_null("plan", group.plan);
-    json.member_or_null("limits", group.limits);
+    write_fields_of_group(json, group);
+}
+
+void write_fields_of_group(JsonWriter& json, const GroupRecord& group) {
+    const auto record = record_of(group);
+    for (const auto& part : redis::record_fields()) {
+        if (is_field_of_group(part)) {
+            write_field(json, part, redis::shown_text(part, record));
+        }
+    }
 }
 
 }  // namespace tollgate::management

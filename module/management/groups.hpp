@@ -16,14 +16,18 @@ namespace tollgate::management {
 struct GroupRecord {
     std::string id;  ///< the group: see is_valid_key_id
     std::string plan;
-    std::string limits;  ///< for plans that are `custom`; empty: none
+    std::string limits;         ///< for plans that are `custom`; empty: none
+    std::string billing_day{};  ///< see KeyRecord::billing_day
 };
 
 /// A group as an id whose plan and limits are those of the group: its limits are found as those of
 /// an id.
 KeyRecord record_of(const GroupRecord& group);
 
-/// The fields of a record that change_group() sets: `plan` and `limits`.
+/// Makes a group from a record that has its fields.
+GroupRecord group_of(const KeyRecord& record);
+
+/// The fields of a record that change_group() sets: `plan`, `limits` and `billing_day`.
 bool is_field_of_group(const redis::RecordField& field);
 
 /// The record of a group. Throws OperationError with Reason::kUnknownGroup if it has
@@ -59,6 +63,9 @@ Task<Durability> delete_group(Caller caller, std::string group);
 /// task.
 Task<void> require_known_group(Database& database, const redis::Keys& keys, std::string group,
                                CountingTables tables);
+
+/// Writes the members that change_group() sets.
+void write_fields_of_group(JsonWriter& json, const GroupRecord& group);
 
 /// Writes the members of the JSON object of a group.
 void write_group(JsonWriter& json, const GroupRecord& group);

@@ -5,6 +5,7 @@
 
 #include "module/key/api_key.hpp"
 #include "module/management/operation_error.hpp"
+#include "module/plan/billing_day.hpp"
 #include "module/redis/protocol/schema.hpp"
 #include "module/text/json_writer.hpp"
 #include "module/text/parse_error.hpp"
@@ -68,6 +69,28 @@ void apply(const KeyChanges& changes, KeyRecord& record) {
     }
     if (changes.meta) {
         record.meta = changed_meta(*changes.meta, record.meta);
+    }
+}
+
+Task<std::chrono::sys_days> day_of_change(Database& database, const KeyChanges& changes) {
+    if (!changes.values.contains(redis::record_field::kBillingDay)) {
+        co_return std::chrono::sys_days{};
+    }
+    redis::Command clock{"TIME"};
+    const auto time = co_await run(database, std::move(clock));
+    co_return std::chrono::floor<std::chrono::days>(time_of_reply(time));
+}
+
+void apply_at(const KeyChanges& changes, KeyRecord& record, std::chrono::sys_days today) {
+    const auto before = record.billing_day;
+    apply(changes, record);
+    if (!changes.values.contains(redis::record_field::kBillingDay)) {
+        return;
+    }
+    try {
+        record.billing_day = changed_billing_day(before, record.billing_day, today);
+    } catch (const ParseError& error) {
+        refuse(std::string(redis::record_field::kBillingDay) + ": " + error.what());
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -7,6 +8,8 @@
 
 #include "module/key/key_record.hpp"
 #include "module/key/meta.hpp"
+#include "module/management/database.hpp"
+#include "module/management/task.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 
 namespace tollgate::management {
@@ -34,6 +37,14 @@ std::string new_value(const redis::RecordField& field, std::string_view text);
 /// Applies validated changes to a record. Throws OperationError with Reason::kInvalid if the meta
 /// would not be valid.
 void apply(const KeyChanges& changes, KeyRecord& record);
+
+/// The day of a change by Redis's clock, if it depends on the day: it sets a billing day. Throws
+/// OperationError.
+Task<std::chrono::sys_days> day_of_change(Database& database, const KeyChanges& changes);
+
+/// Sets the values of a record that exists, on this day: see changed_billing_day. Throws
+/// OperationError.
+void apply_at(const KeyChanges& changes, KeyRecord& record, std::chrono::sys_days today);
 
 /// The changes as `NAME=VALUE…`, for the audit.
 std::string audit_text(const KeyChanges& changes);

@@ -1,11 +1,12 @@
 #include "module/management/key_json.hpp"
 
+#include <limits>
 #include <variant>
 
 #include "module/key/meta.hpp"
-#include "module/redis/protocol/record_fields.hpp"
 #include "module/text/parse_error.hpp"
 #include "module/text/rfc3339.hpp"
+#include "module/text/whole_number.hpp"
 #include "module/text/words.hpp"
 
 namespace tollgate::management {
@@ -42,28 +43,34 @@ void write_time_or_null(JsonWriter& json, std::string_view name,
     json.member_or_null(name, time ? format_time(*time) : "");
 }
 
+void write_field(JsonWriter& json, const redis::RecordField& field, const std::string& shown) {
+    switch (field.form) {
+        case redis::FieldForm::kText:
+        case redis::FieldForm::kTime:
+        case redis::FieldForm::kState:
+            json.member_or_null(field.name, shown);
+            break;
+        case redis::FieldForm::kDay:
+            json.member(field.name, parse_whole_number(shown, 1, std::numeric_limits<int>::max()));
+            break;
+        case redis::FieldForm::kWords:
+            json.array(field.name, [&] { write_words(json, shown); });
+            break;
+        case redis::FieldForm::kMeta:
+            json.name(field.name);
+            write_meta_value(json, shown);
+            break;
+    }
+}
+
 void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds now) {
     const StoredKey* current = keys.keys.empty() ? nullptr : &keys.keys.front();
     KeyRecord record = current == nullptr ? KeyRecord{} : current->record;
     record.id = keys.id;
     for (const auto& field : redis::record_fields()) {
-        const auto text = redis::shown_text(field, record);
-        switch (field.form) {
-            case redis::FieldForm::kText:
-            case redis::FieldForm::kTime:
-                json.member_or_null(field.name, text);
-                break;
-            case redis::FieldForm::kState:
-                json.member(field.name, state_of(keys, now));
-                break;
-            case redis::FieldForm::kWords:
-                json.array(field.name, [&] { write_words(json, text); });
-                break;
-            case redis::FieldForm::kMeta:
-                json.name(field.name);
-                write_meta_value(json, text);
-                break;
-        }
+        const bool is_state = field.form == redis::FieldForm::kState;
+        write_field(json, field,
+                    is_state ? std::string(state_of(keys, now)) : redis::shown_text(field, record));
     }
     write_time_or_null(json, "created",
                        current == nullptr ? std::nullopt : std::optional(current->issue_time()));

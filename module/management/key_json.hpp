@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "module/management/stored_key.hpp"
+#include "module/redis/protocol/record_fields.hpp"
 #include "module/text/json_writer.hpp"
 
 namespace tollgate::management {
@@ -12,6 +14,9 @@ namespace tollgate::management {
 /// Writes the members of the JSON object of an id and its keys: what `tollgate key show --json`
 /// prints and tollgate_admin answers.
 void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds now);
+
+/// Writes the member of a field, given what shown_text() returns; null if it has none.
+void write_field(JsonWriter& json, const redis::RecordField& field, const std::string& shown);
 
 /// Writes a member that is null if there is no time.
 void write_time_or_null(JsonWriter& json, std::string_view name,

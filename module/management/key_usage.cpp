@@ -73,7 +73,9 @@ Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::stri
         states.push_back(limits_of(*table, usage.keys));
     }
     for (const auto& table : tables.found) {
-        states.push_back({.table = table, .limits = own_limits(record_of(usage.keys))});
+        const auto record = record_of(usage.keys);
+        states.push_back(
+            {.table = table, .limits = own_limits(record), .billing = billing_of(record)});
     }
     const auto owner = co_await owner_of(database, keys, id);
     std::vector<redis::Command> commands;

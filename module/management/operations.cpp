@@ -114,8 +114,9 @@ Task<Durability> change_keys(Caller caller, std::string action, std::string id, 
         co_await require_balance_stays(caller.database, caller.keys, id, group->second);
     }
     KeyOperation operation(caller.database, caller.keys, std::move(entry), std::move(condition));
+    const auto today = co_await day_of_change(caller.database, changes);
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
-        apply(changes, record);
+        apply_at(changes, record, today);
         check(record);
     };
     const std::function<Task<void>()> update = [&]() -> Task<void> {

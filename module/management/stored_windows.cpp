@@ -79,9 +79,10 @@ std::vector<StoredLease> read_leases(const redis::Value& hash) {
     return leases;
 }
 
-StoredWindows read_windows(const redis::Value& hash) {
+StoredWindows read_windows(const redis::Value& hash, const BillingDay& billing) {
     StoredWindows windows;
-    for_each_field(hash, [&](Period period, std::string_view part, std::string_view text) {
+    for_each_field(hash, [&](Period stored, std::string_view part, std::string_view text) {
+        const Period period = stored.is_month() ? Period::month(billing) : stored;
         if (period.is_balance() || part == redis::window_part::kTime ||
             part == redis::window_part::kDebt) {
             return;

@@ -120,20 +120,33 @@ std::optional<std::int64_t> remaining(const WindowUsage& window) {
     return std::max<std::int64_t>(*window.limit - window.used, 0);
 }
 
+BillingDay billing_of(const KeyRecord& record) {
+    try {
+        return parse_stored_billing_day(record.billing_day);
+    } catch (const ParseError&) {
+        return {};  // see own_limits
+    }
+}
+
 Limits own_limits(const KeyRecord& record) {
     if (record.limits.empty()) {
         return {};
     }
     try {
-        return parse_limits(record.limits);
+        auto limits = parse_limits(record.limits);
+        begin_months(limits.rates, billing_of(record));
+        return limits;
     } catch (const ParseError&) {
         return {};  // not written by this command: gateways refuse such a record
     }
 }
 
 TableLimits limits_in(const PlanTable& table, const KeyRecord& record) {
-    TableLimits found{
-        .table = table.name, .unit = table.unit, .known = true, .lease_time = table.lease_time};
+    TableLimits found{.table = table.name,
+                      .unit = table.unit,
+                      .billing = billing_of(record),
+                      .known = true,
+                      .lease_time = table.lease_time};
     if (const Plan* plan = table.find(record.plan)) {
         const bool is_custom = plan->kind == Plan::Kind::kCustom;
         found.limits = is_custom ? own_limits(record)
@@ -144,6 +157,7 @@ TableLimits limits_in(const PlanTable& table, const KeyRecord& record) {
         found.has_plan = !is_custom || !found.limits.rates.empty() || found.limits.in_flight != 0;
         found.sliding = plan->sliding;
     }
+    begin_months(found.limits.rates, found.billing);
     return found;
 }
 
@@ -158,7 +172,7 @@ CountingTables known_tables(const std::vector<PlanTable>& tables) {
 void add_windows(std::vector<WindowUsage>& windows, const TableLimits& of, const redis::Value& hash,
                  Instant now) {
     const auto buckets = read_buckets(hash);
-    auto counted = read_windows(hash);
+    auto counted = read_windows(hash, of.billing);
     const auto leases = read_leases(hash);
     for (const auto& rate : of.limits.rates) {
         if (rate.is_bucket()) {

@@ -46,6 +46,7 @@ struct TableLimits {
     std::string table;
     std::string unit{};     ///< see PlanTable::unit; empty: unknown
     Limits limits{};        ///< the known ones
+    BillingDay billing{};   ///< of the record: when months begin
     bool sliding = false;   ///< of `limits`; stored windows have their own value
     bool known = false;     ///< whether `limits` is complete
     bool has_plan = false;  ///< whether they are all limits of a plan: other windows have none
@@ -55,6 +56,9 @@ struct TableLimits {
 
 /// The limits in a record. They apply in tables where its plan is `custom`.
 Limits own_limits(const KeyRecord& record);
+
+/// When the months of a record begin.
+BillingDay billing_of(const KeyRecord& record);
 
 /// The limits of the record's plan in a table: none if the table does not have it.
 TableLimits limits_in(const PlanTable& table, const KeyRecord& record);

@@ -8,10 +8,12 @@
 #include <string>
 #include <string_view>
 
+#include "module/plan/billing_day.hpp"
+
 namespace tollgate {
 
-/// The period of a rate: a number of seconds, the calendar month in UTC, or that of a balance,
-/// which never ends.
+/// The period of a rate: a number of seconds, a month in UTC, or that of a balance, which never
+/// ends.
 class Period {
   public:
     /// The longest period of seconds.
@@ -21,14 +23,24 @@ class Period {
     template <std::convertible_to<std::chrono::seconds> Time>
     constexpr Period(Time length)
         : code_(static_cast<std::uint32_t>(std::chrono::seconds(length).count())) {}
-    /// The calendar month. It is equal to no number of seconds.
-    static constexpr Period month() { return Period(kMonth); }
+    /// A month: that of the calendar, or that of a customer. It is equal to no number of seconds.
+    static constexpr Period month(const BillingDay& billing = {}) {
+        const auto from = static_cast<std::uint32_t>(billing.from.time_since_epoch().count());
+        return Period(kMonth | (billing.before - 1) << kBeforeShift | from << kFromShift |
+                      (billing.day - 1));
+    }
     /// That of a balance. It is equal to no number of seconds.
     static constexpr Period balance() { return Period(kBalance); }
     /// See code().
     static constexpr Period of_code(std::uint32_t code) { return Period(code); }
 
-    constexpr bool is_month() const { return code_ == kMonth; }
+    constexpr bool is_month() const { return code_ >= kMonth && code_ < kBalance; }
+    /// On which day it begins, if it is a month.
+    constexpr BillingDay billing() const {
+        return {.day = (code_ & kDayMask) + 1,
+                .before = (code_ >> kBeforeShift & kDayMask) + 1,
+                .from = std::chrono::sys_days(std::chrono::days(code_ >> kFromShift & kFromMask))};
+    }
     constexpr bool is_balance() const { return code_ == kBalance; }
     /// The length; of a month, the mean length (the Gregorian calendar repeats after 400 years); of
     /// a balance, kForever.
@@ -54,8 +66,14 @@ class Period {
     }
 
   private:
-    static constexpr std::uint32_t kMonth = kLargestCode;
-    static constexpr std::uint32_t kBalance = kMonth - 1;
+    // The code of a month has the day in 5 bits, BillingDay::from as a number of days, and the day
+    // before. That of the calendar is the smallest.
+    static constexpr unsigned kFromShift = 5;
+    static constexpr unsigned kBeforeShift = 21;
+    static constexpr std::uint32_t kDayMask = 31;
+    static constexpr std::uint32_t kFromMask = 65'535;
+    static constexpr std::uint32_t kMonth = 1U << (kCodeBits - 1);
+    static constexpr std::uint32_t kBalance = kLargestCode;
 
     explicit constexpr Period(std::uint32_t code) : code_(code) {}
 

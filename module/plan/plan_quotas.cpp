@@ -22,6 +22,11 @@ std::string joined(std::string_view of_key, std::string_view of_group) {
     return std::string(of_key).append(1, '\n').append(of_group);
 }
 
+/// What the quotas of a plan depend on beside it and the limits. Most records have only a plan.
+std::string plan_text(const KeyRecord& record) {
+    return record.billing_day.empty() ? record.plan : joined(record.plan, record.billing_day);
+}
+
 }  // namespace
 
 bool PlanQuotas::is_custom(const KeyRecord& key, const KeyRecord* group) const {
@@ -41,9 +46,9 @@ std::shared_ptr<const Quotas> PlanQuotas::choose(const KeyRecord& key,
 }
 
 std::shared_ptr<const Quotas> PlanQuotas::find(const KeyRecord& key, const KeyRecord* group) {
-    return group == nullptr
-               ? find(key.plan, key.limits, key, nullptr)
-               : find(joined(key.plan, group->plan), joined(key.limits, group->limits), key, group);
+    return group == nullptr ? find(plan_text(key), key.limits, key, nullptr)
+                            : find(joined(plan_text(key), plan_text(*group)),
+                                   joined(key.limits, group->limits), key, group);
 }
 
 std::shared_ptr<const Quotas> PlanQuotas::find(const std::string& plan_name,

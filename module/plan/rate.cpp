@@ -114,6 +114,14 @@ void require_sliding(std::span<const Rate> rates) {
     require_no_balance(rates, "cannot slide: it never ends");
 }
 
+void begin_months(std::vector<Rate>& rates, const BillingDay& billing) {
+    for (Rate& rate : rates) {
+        if (rate.period.is_month()) {
+            rate.period = Period::month(billing);
+        }
+    }
+}
+
 void require_no_balance(std::span<const Rate> rates, std::string_view reason) {
     if (std::ranges::any_of(rates, &Rate::is_balance)) {
         throw ParseError(in_quotes(kBalance) + " " + std::string(reason));

@@ -19,16 +19,19 @@ constexpr std::chrono::days kAdjusted{7};
 
 /// The limits of a plan for a key. Throws ParseError.
 Limits limits_of(const Plan& plan, const KeyRecord& key) {
-    if (plan.kind != Plan::Kind::kCustom) {
+    Limits limits;
+    if (plan.kind == Plan::Kind::kCustom) {
+        limits = parse_limits(key.limits);
+        if (plan.sliding) {
+            require_sliding(limits.rates);
+        }
+    } else {
         const bool is_limited = plan.kind == Plan::Kind::kLimited;
-        return {.rates = is_limited ? plan.rates : std::vector<Rate>(),
-                .in_flight = plan.in_flight,
-                .allows_over = plan.allows_over};
+        limits = {.rates = is_limited ? plan.rates : std::vector<Rate>(),
+                  .in_flight = plan.in_flight,
+                  .allows_over = plan.allows_over};
     }
-    auto limits = parse_limits(key.limits);
-    if (plan.sliding) {
-        require_sliding(limits.rates);
-    }
+    begin_months(limits.rates, parse_stored_billing_day(key.billing_day));
     return limits;
 }
 
@@ -145,6 +148,9 @@ std::string layout_name(const TableQuota& quota) {
     for (const Rate& rate : quota.rates) {
         name.append(name.empty() ? "" : "-").append(stored_period(rate.period));
         name.append(rate.is_bucket() ? "b" : "");
+        if (rate.period.is_month() && rate.period != Period::month()) {
+            name.append(std::to_string(rate.period.code()));
+        }
     }
     return name.append(quota.sliding ? "-sliding" : "").append(is_small(quota) ? "" : "-large");
 }

@@ -120,7 +120,8 @@ bool is_small(const TableQuota& quota);
 std::int64_t most_lease(const TableQuota& quota);
 
 /// Names the layout of a quota, and whether it is small: `3600-86400`, and `-sliding` or `-large`
-/// after it; `1b` is a bucket of a rate per second. A node stores what it names apart, and so
+/// after it; `1b` is a bucket of a rate per second, and months that begin on another day have the
+/// code of their period. A node stores what it names apart, and so
 /// numbers its reports apart.
 std::string layout_name(const TableQuota& quota);
 

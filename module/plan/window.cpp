@@ -26,30 +26,33 @@ std::int64_t length_of(Period period) {
 }
 
 Instant start_of(const WindowCount& window, Period period) {
-    return window_end(window.number - 1, period);
+    return window_start(window.number, period);
 }
 
 }  // namespace
 
 // The code of the calendar is long. It is not inlined where most windows are no months.
 
-std::int64_t month_number(Instant now) {
-    const std::chrono::year_month_day date(std::chrono::floor<std::chrono::days>(now));
-    return (date.year() / date.month() - std::chrono::year(1970) / std::chrono::January).count();
+std::int64_t month_number(Instant now, Period month) {
+    const auto today = std::chrono::floor<std::chrono::days>(now);
+    return month_begin(month.billing(), today).time_since_epoch().count();
 }
 
-Instant month_start(std::int64_t number) {
-    const auto month = std::chrono::year(1970) / std::chrono::January + std::chrono::months(number);
-    return std::chrono::sys_days(month / 1);
+std::int64_t next_month_number(std::int64_t number, Period month) {
+    const std::chrono::sys_days begin{std::chrono::days(number)};
+    return next_month_begin(month.billing(), begin).time_since_epoch().count();
 }
 
 WindowCount roll(const WindowCount& window, Period period, Instant now) {
     const auto number = window_number(now, period);
-    const auto ahead = window.number - number;
-    if (ahead == 0 || ahead == 1 || (ahead > 1 && start_of(window, period) - now <= kMostAhead)) {
+    const bool is_kept =
+        window.number == number ||
+        (window.number > number && (window.number == next_window_number(number, period) ||
+                                    start_of(window, period) - now <= kMostAhead));
+    if (is_kept) {
         return window;
     }
-    return {number, 0, ahead == -1 ? window.count : 0};
+    return {number, 0, window.number == number - 1 ? window.count : 0};
 }
 
 bool is_kept(const WindowCount& window, Period period, Instant earliest, Instant latest) {

@@ -19,42 +19,55 @@ namespace tollgate {
 /// maximum, as a number. No arithmetic with them overflows.
 inline constexpr Instant kLatestInstant(std::chrono::milliseconds(253'402'300'799'999));
 
-/// The number of the calendar month in UTC that contains `now`: 0 is January 1970.
-std::int64_t month_number(Instant now);
+/// The number of the month that contains `now`: that of the day on which it begins.
+std::int64_t month_number(Instant now, Period month);
 
-/// When the month of this number begins.
-Instant month_start(std::int64_t number);
+/// The number of the month after the one of this number, which may have begun by another billing
+/// day.
+std::int64_t next_month_number(std::int64_t number, Period month);
 
 /// The number of the only window of a balance. A balance that Redis has not counted has the number
 /// 0, as windows have a past number then: no unit is left.
 inline constexpr std::int64_t kBalanceWindow = 1;
 
 /// The number of the fixed window that contains `now`. Windows are aligned to the Unix epoch, so
-/// also to UTC; months are those of the calendar.
+/// also to UTC. A month has the number of its first day, so that its number remains if the billing
+/// day is changed.
 constexpr std::int64_t window_number(Instant now, Period period) {
     if (period.is_balance()) {
         return kBalanceWindow;
     }
     if (period.is_month()) {
-        return month_number(now);
+        return month_number(now, period);
     }
     return std::chrono::floor<std::chrono::seconds>(now).time_since_epoch() / period.length();
 }
 
-/// When the fixed window of this number ends and the next begins. A balance begins with the Unix
-/// epoch and ends at kLatestInstant.
-constexpr Instant window_end(std::int64_t number, Period period) {
+/// The number of the fixed window that follows the one of this number.
+constexpr std::int64_t next_window_number(std::int64_t number, Period period) {
+    return period.is_month() ? next_month_number(number, period) : number + 1;
+}
+
+/// When the fixed window of this number begins. A balance begins with the Unix epoch.
+constexpr Instant window_start(std::int64_t number, Period period) {
     if (period.is_balance()) {
-        return number < kBalanceWindow ? Instant() : kLatestInstant;
+        return number <= kBalanceWindow ? Instant() : kLatestInstant;
     }
-    return period.is_month() ? month_start(number + 1) : Instant((number + 1) * period.length());
+    return period.is_month() ? Instant(std::chrono::days(number))
+                             : Instant(number * period.length());
+}
+
+/// When the fixed window of this number ends and the next begins. A balance ends at kLatestInstant.
+constexpr Instant window_end(std::int64_t number, Period period) {
+    return window_start(next_window_number(number, period), period);
 }
 
 /// How long the fixed window is that ends then.
 inline std::chrono::seconds window_length(ExactInstant end, Period period) {
-    const auto last = std::chrono::floor<std::chrono::milliseconds>(end);
+    const auto last =
+        std::chrono::floor<std::chrono::milliseconds>(end - ExactInstant::duration(1));
     return period.is_month() ? std::chrono::floor<std::chrono::seconds>(
-                                   last - month_start(month_number(last) - 1))
+                                   end - window_start(window_number(last, period), period))
                              : period.length();
 }
 
@@ -69,7 +82,8 @@ struct WindowCount {
 /// The counts of all windows of a quota.
 using WindowCounts = std::vector<WindowCount, SpareAllocator<WindowCount, kMaxWindows>>;
 
-/// A window in the future is kept if it begins within this time. The next one is kept in any case.
+/// A window with a later number than the current one is kept if it begins within this time, or has
+/// begun before the billing day was changed. The next one is kept in any case.
 constexpr std::chrono::seconds kMostAhead{60};
 
 /// The window that is current at `now`, given the last counted one, of a period that ends. One in
@@ -106,7 +120,7 @@ inline WindowCount roll(const WindowCount& window, const Rate& rate, Instant now
 /// case needs no divisions, unless it is a month.
 inline bool still_counts(const WindowCount& window, Period period, Instant earliest,
                          Instant latest) {
-    return (window_end(window.number - 1, period) <= earliest &&
+    return (window_start(window.number, period) <= earliest &&
             latest < window_end(window.number, period)) ||
            is_kept(window, period, earliest, latest);
 }

@@ -46,9 +46,9 @@ bool may_help(const QuotaState& state, const TableQuota& quota, std::int64_t roo
         if (quota.rates[i].is_bucket()) {
             continue;  // Nothing is leased of it.
         }
-        const std::int64_t number = state.windows[i].counted.number - (quota.sliding ? 2 : 1);
+        const std::int64_t number = state.windows[i].counted.number - (quota.sliding ? 1 : 0);
         if (left(state, quota, i, now) < std::max<std::int64_t>(room, 1) &&
-            leased < window_end(number, quota.rates[i].period)) {
+            leased < window_start(number, quota.rates[i].period)) {
             return false;
         }
     }

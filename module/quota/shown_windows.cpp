@@ -38,9 +38,9 @@ bool may_be_returned(const QuotaState& state, const TableQuota& quota, std::size
         return false;
     }
     // A lease of an earlier window does not help this one, unless windows slide.
-    const std::int64_t before = state.windows[window].counted.number - (quota.sliding ? 2 : 1);
+    const std::int64_t before = state.windows[window].counted.number - (quota.sliding ? 1 : 0);
     const auto within = state.returns_soon ? kReturnsSoon : lease_returns_within(quota);
-    return state.returns_until - within >= window_end(before, quota.rates[window].period);
+    return state.returns_until - within >= window_start(before, quota.rates[window].period);
 }
 
 }  // namespace

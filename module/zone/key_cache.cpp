@@ -64,21 +64,33 @@ void unpack_details(std::string_view details, KeyRecord& record) {
     record.ended = mark == kMarks.end() ? KeyFault::kNone : mark->ended;
 }
 
-/// The plan and the group. Few keys have a group.
+/// Takes the text after the last separator.
+std::string take_last(std::string& text) {
+    const auto end = text.rfind(kSeparator);
+    if (end == std::string::npos) {
+        return "";
+    }
+    std::string last(text, end + 1);
+    text.resize(end);
+    return last;
+}
+
+/// The plan, the group and the billing day. Few keys have one of the last two.
 std::string plan_text(const KeyRecord& record) {
     std::string text = record.plan;
-    if (!record.group.empty()) {
+    if (!record.group.empty() || !record.billing_day.empty()) {
         text.append(1, kSeparator).append(record.group);
+    }
+    if (!record.billing_day.empty()) {
+        text.append(1, kSeparator).append(record.billing_day);
     }
     return text;
 }
 
 void unpack_plan(KeyRecord& record) {
-    record.group.clear();
-    if (const auto end = record.plan.find(kSeparator); end != std::string::npos) {
-        record.group.assign(record.plan, end + 1);
-        record.plan.resize(end);
-    }
+    const bool has_day = std::ranges::count(record.plan, kSeparator) > 1;
+    record.billing_day = has_day ? take_last(record.plan) : "";
+    record.group = take_last(record.plan);
 }
 
 std::uint64_t clamp_time(SteadyTime time) {
@@ -315,7 +327,8 @@ void KeyCache::put(const Key& key, const KeyRecord& record, SteadyTime checked) 
     const std::size_t head = record.id.size() + plan.size() + record.limits.size();
     static_assert(kLargestDetails < 1U << kDetailsBits);
     const bool is_short = record.id.size() <= kLongestId && record.plan.size() <= kLongestId &&
-                          record.group.size() <= kLongestId && head <= kLargeText &&
+                          record.group.size() <= kLongestId &&
+                          record.billing_day.size() <= kLongestBillingDay && head <= kLargeText &&
                           record.limits.size() <= kLargestLimits &&
                           details.size() <= kLargestDetails;
     unknown_.remove(key);

@@ -127,7 +127,7 @@ class KeyCache {
         std::uint64_t used : 16;
         std::uint64_t expires : 36;  ///< one second more than in the record; 0: never
         std::uint64_t id_length : 7;
-        std::uint64_t plan_length : 8;  ///< with the group
+        std::uint64_t plan_length : 8;  ///< see plan_text
         std::uint64_t active : 1;
         std::uint64_t continues : 1;
         std::uint64_t details_length : kDetailsBits;

@@ -120,22 +120,19 @@ std::vector<StoredKey> take_keys(JsonBody& members, const KeyRecord& record) {
 }
 
 management::GroupRecord take_group(JsonBody& members) {
-    management::GroupRecord group{
-        .id = members.take_text("group").value_or(""), .plan = {}, .limits = {}};
-    management::require_valid_group(group.id);
+    KeyRecord record;
+    record.id = members.take_text("group").value_or("");
+    management::require_valid_group(record.id);
     const auto changes = management::take_changes(members, std::nullopt);
     members.require_empty();
-    for (const auto& [field, value] : changes.values) {
-        if (field != redis::record_field::kPlan && field != redis::record_field::kLimits) {
-            refuse_record(std::string(field) + " is no value of a group");
+    for (const auto& field : redis::record_fields()) {
+        if (changes.values.contains(field.name) && !management::is_field_of_group(field)) {
+            refuse_record(std::string(field.name) + " is no value of a group");
         }
     }
     management::require_complete(changes);
-    KeyRecord record;
     management::apply(changes, record);
-    group.plan = record.plan;
-    group.limits = record.limits;
-    return group;
+    return management::group_of(record);
 }
 
 management::KeysOfId take_id(JsonBody& members, Time now) {

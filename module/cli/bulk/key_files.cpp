@@ -124,8 +124,7 @@ void export_groups(RedisSession& session, const CommandLine& /*line*/) {
         for (const auto& group : page.groups) {
             lines += json_line([&](JsonWriter& json) {
                 json.member("group", group.id);
-                json.member_or_null("plan", group.plan);
-                json.member_or_null("limits", group.limits);
+                management::write_fields_of_group(json, group);
             });
         }
         require_print(lines);

@@ -73,11 +73,14 @@ std::optional<Notice> read_threshold(const HashFields& fields, sys_seconds time)
     if (!number || !level || !limit || !used) {
         return std::nullopt;
     }
-    const auto end_of = [&](std::int64_t window) {
-        return period->is_balance()
-                   ? std::string()
-                   : format_time(std::chrono::floor<seconds>(window_end(window, *period)));
+    const auto text_of = [&](Instant time) {
+        return period->is_balance() ? std::string()
+                                    : format_time(std::chrono::floor<seconds>(time));
     };
+    // When a month ends depends on the billing day.
+    const auto ends = parse_whole_number(fields[field::kEnds], 1, kMost);
+    const Instant end =
+        ends ? Instant(std::chrono::milliseconds(*ends)) : window_end(*number, *period);
     auto body = body_of("quota.threshold_reached", time, [&](JsonWriter& json) {
         const auto value = fields[field::kValue];
         const bool is_of_group = ValueDigest::read(":" + std::string(value)).is_group();
@@ -87,8 +90,8 @@ std::optional<Notice> read_threshold(const HashFields& fields, sys_seconds time)
             json.member("value", value);
         }
         json.member("period", period_name(*period));
-        json.member_or_null("begin", end_of(*number - 1));
-        json.member_or_null("end", end_of(*number));
+        json.member_or_null("begin", text_of(window_start(*number, *period)));
+        json.member_or_null("end", text_of(end));
         json.member("level", *level);
         json.member("limit", *limit);
         json.member("used", *used);

@@ -191,7 +191,7 @@ void Simulation::note_refusal(RefusedId& id, const Window* window, Instant at) {
                                           .period = window->period,
                                           .is_bucket = window->is_bucket});
     }
-    const auto start = window_end(window_number(at, window->period) - 1, window->period);
+    const auto start = window_start(window_number(at, window->period), window->period);
     ++found->refused;
     found->refused_in_last = found->last == start ? found->refused_in_last + 1 : 1;
     found->last = start;

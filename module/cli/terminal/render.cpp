@@ -113,12 +113,21 @@ std::string windows_text(const std::vector<management::WindowUsage>& windows,
     return "\n" + align_columns(rows);
 }
 
+std::string record_text(const management::GroupRecord& group) {
+    Rows rows{{"group", group.id}};
+    const auto record = management::record_of(group);
+    for (const auto& field : redis::record_fields()) {
+        if (management::is_field_of_group(field)) {
+            rows.push_back(
+                {std::string(field.name), text_or_dash(redis::shown_text(field, record))});
+        }
+    }
+    return align_columns(rows);
+}
+
 /// The usage of a group: its own output, and the end of that of its ids.
 std::string group_text(const management::GroupUsage& usage) {
-    return align_columns({{"group", usage.group.id},
-                          {"plan", text_or_dash(usage.group.plan)},
-                          {"limits", text_or_dash(usage.group.limits)}}) +
-           windows_text(usage.windows, usage.now);
+    return record_text(usage.group) + windows_text(usage.windows, usage.now);
 }
 
 }  // namespace
@@ -213,9 +222,7 @@ std::string render_group(Format format, const management::GroupRecord& group) {
     if (format == Format::kJson) {
         return document_of([&](JsonWriter& json) { write_group(json, group); });
     }
-    return align_columns({{"group", group.id},
-                          {"plan", text_or_dash(group.plan)},
-                          {"limits", text_or_dash(group.limits)}});
+    return record_text(group);
 }
 
 std::string render_groups(Format format, const std::vector<management::GroupRecord>& groups) {

@@ -85,7 +85,7 @@ std::int64_t largest_count(const management::StoredWindows& windows) {
 double average_rate(const management::StoredWindows& windows, Instant now) {
     for (const auto& [period, window] : windows) {
         if (window.counted.number == window_number(now, period)) {
-            const auto elapsed = now - window_end(window.counted.number - 1, period);
+            const auto elapsed = now - window_start(window.counted.number, period);
             const double seconds = std::chrono::duration<double>(elapsed).count();
             return static_cast<double>(window.counted.count) / std::max(seconds, 1.0);
         }

@@ -21,6 +21,7 @@ KeyRecord group_record(const redis::Lookup& lookup, std::string_view group) {
     if (record.active) {
         record.plan = lookup.record.plan;
         record.limits = lookup.record.limits;
+        record.billing_day = lookup.record.billing_day;
     }
     return record;
 }

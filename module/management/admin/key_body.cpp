@@ -99,6 +99,10 @@ std::optional<std::string> take_value(JsonBody& body, const redis::RecordField& 
         const auto words = body.take_texts(name);
         return words ? std::optional(new_value(field, taken_words(name, *words))) : std::nullopt;
     }
+    if (field.form == FieldForm::kDay) {
+        const auto day = body.take_number(name);
+        return day ? std::optional(new_value(field, std::to_string(*day))) : std::nullopt;
+    }
     const bool may_be_empty = field.form == FieldForm::kText && !field.is_required;
     const auto text = may_be_empty ? body.take_text_or_null(name) : body.take_text(name);
     if (!text) {

@@ -64,7 +64,20 @@ void add_ban(Words& terms, const Demand& demand, const Quotas& quotas) {
     terms.add(striking_tables(demand, quotas));
 }
 
-/// The length of a window in ms for the script; 0: the calendar month.
+/// The limit of a window for the script: with the billing day, if months do not begin on the first.
+std::string script_limit(const Rate& rate) {
+    std::string text = std::to_string(rate.requests);
+    if (rate.period.is_month() && rate.period != Period::month()) {
+        const BillingDay billing = rate.period.billing();
+        for (const std::int64_t part : {std::int64_t{billing.day}, std::int64_t{billing.before},
+                                        std::int64_t{billing.from.time_since_epoch().count()}}) {
+            text.append(":").append(std::to_string(part));
+        }
+    }
+    return text;
+}
+
+/// The length of a window in ms for the script; 0: a month.
 std::int64_t script_length(Period period) {
     return period.is_month() ? 0 : std::chrono::milliseconds(period.length()).count();
 }
@@ -88,7 +101,7 @@ void add_table(Words& terms, const TableQuota& quota) {
             terms.add(std::to_string(rate.burst) + ":" + std::to_string(token_debt(rate)));
             terms.add(-rate.requests);
         } else {
-            terms.add(rate.requests);
+            terms.add(script_limit(rate));
             terms.add(script_length(rate.period));
         }
     }

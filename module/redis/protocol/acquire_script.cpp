@@ -141,6 +141,7 @@ const Script& acquire_script() {
          {"notice_field.kValue", notice_field::kValue},
          {"notice_field.kPeriod", notice_field::kPeriod},
          {"notice_field.kNumber", notice_field::kNumber},
+         {"notice_field.kEnds", notice_field::kEnds},
          {"notice_field.kLimit", notice_field::kLimit},
          {"notice_field.kUsed", notice_field::kUsed},
          {"notice_field.kAgain", notice_field::kAgain},

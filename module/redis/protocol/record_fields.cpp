@@ -7,6 +7,7 @@
 #include "module/key/key_record.hpp"
 #include "module/key/meta.hpp"
 #include "module/key/scopes.hpp"
+#include "module/plan/billing_day.hpp"
 #include "module/plan/limits.hpp"
 #include "module/redis/protocol/redis_time.hpp"
 #include "module/redis/protocol/schema.hpp"
@@ -89,6 +90,14 @@ std::string parse_new_limits(std::string_view text) {
     }
 }
 
+std::string parse_new_billing_day(std::string_view text) {
+    return format_billing_day(parse_billing_day(text));
+}
+
+std::string parse_billing_day_of_record(std::string_view text) {
+    return format_billing_day(parse_stored_billing_day(text));
+}
+
 std::string parse_stored_meta(std::string_view text) {
     return text.empty() ? "" : write_meta(parse_meta(text));
 }
@@ -99,7 +108,7 @@ constexpr std::array kFields{
         .parse_stored = parse_id, .is_settable = false, .is_required = true},
     RecordField{.name = record_field::kPlan, .form = FieldForm::kText, .member = &KeyRecord::plan,
         .parse_stored = parse_plan_name, .parse_new = parse_plan_name, .is_required = true, .limits_key = true,
-        .shown_schema = R"({"type": ["string", "null"], "description": "The plan of the key."})",
+        .shown_schema = R"({"type": ["string", "null"], "description": "The plan; null: there is none."})",
         .new_schema = R"({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "description": "The name of a plan in the plan tables."})",
         .example = R"("pro")",
         .option = "--plan", .option_text = "Plan of the key, as named in the plan tables of the gateway"},
@@ -117,6 +126,13 @@ constexpr std::array kFields{
         .example = "null",
         .option = "--limits", .option_text = "Limits for `custom` plans, such as \"5000r/m 1000000r/d\", or none",
         .none = "none"},
+    RecordField{.name = record_field::kBillingDay, .form = FieldForm::kDay, .member = &KeyRecord::billing_day,
+        .parse_stored = parse_billing_day_of_record, .parse_new = parse_new_billing_day, .limits_key = true,
+        .shown_schema = R"({"type": ["integer", "null"], "description": "The day of the month on which the windows of a month begin, in UTC; null: the first."})",
+        .new_schema = R"json({"type": ["integer", "null"], "minimum": 1, "maximum": 31,
+            "description": "The day of the month on which the windows of a month begin, in UTC; in a shorter month, its last day. If it is changed, the running month ends when a month would end by either day. null or 1: the first."})json",
+        .example = "null",
+        .option = "--billing-day", .option_text = "Day on which months begin, 1 to 31, or none for the first", .none = "none"},
     RecordField{.name = "expires", .form = FieldForm::kTime, .member = &KeyRecord::expires, .limits_key = true,
         .shown_schema = R"({"$ref": "#/components/schemas/TimeOrNull", "description": "When the key expires; null: never."})",
         .new_schema = R"json({"type": ["string", "null"], "format": "date-time",
@@ -226,6 +242,11 @@ std::string stored_text(const RecordField& field, const KeyRecord& record) {
 }
 
 std::string shown_text(const RecordField& field, const KeyRecord& record) {
+    if (field.form == FieldForm::kDay) {
+        const auto text = stored_text(field, record);
+        const auto day = text.substr(0, text.find(' '));
+        return day == "1" ? "" : day;
+    }
     using Time = std::optional<std::chrono::sys_seconds> KeyRecord::*;
     const auto* const time = std::get_if<Time>(&field.member);
     if (time == nullptr) {

@@ -18,6 +18,7 @@ enum class FieldForm : std::uint8_t {
     kTime,   ///< a Unix time
     kState,  ///< see key_state
     kWords,  ///< a list, separated by spaces
+    kDay,    ///< see format_billing_day()
     kMeta    ///< see write_meta()
 };
 
@@ -66,8 +67,9 @@ bool read_field(const RecordField& field, std::string_view stored, KeyRecord& re
 /// What Redis stores of a field; an empty text is not stored.
 std::string stored_text(const RecordField& field, const KeyRecord& record);
 
-/// Writes a field as people read it: a time as RFC 3339, any other field as stored_text() does.
-/// Empty if there is no time.
+/// Writes a field as people read it: a time as RFC 3339, a billing day without the day before it,
+/// any other field as stored_text() does. Empty if there is no time, or if months are those of the
+/// calendar.
 std::string shown_text(const RecordField& field, const KeyRecord& record);
 
 }  // namespace tollgate::redis

@@ -229,6 +229,7 @@ namespace record_field {
 inline constexpr std::string_view kId = "id";
 inline constexpr std::string_view kPlan = "plan";
 inline constexpr std::string_view kLimits = "limits";
+inline constexpr std::string_view kBillingDay = "billing_day";
 inline constexpr std::string_view kGroup = "group";
 inline constexpr std::string_view kScopes = "scopes";
 inline constexpr std::string_view kState = "state";      ///< see key_state
@@ -306,6 +307,7 @@ inline constexpr std::string_view kValue = "value";  ///< of `by=$variable`: Val
 inline constexpr std::string_view kPeriod = "period";  ///< see stored_period
 /// Of the window; of a balance, the sum of all credits.
 inline constexpr std::string_view kNumber = "number";
+inline constexpr std::string_view kEnds = "ends";    ///< of a month: its end in ms
 inline constexpr std::string_view kLimit = "limit";  ///< its limit then
 inline constexpr std::string_view kUsed = "used";    ///< the units counted then
 /// The time, in ms, of a notice about a level that was noticed before in the window. The window has

@@ -16,6 +16,8 @@ test('a form changes what differs', () => {
     assert.deepEqual(changesOf({ ...inputs, expires: '' }, key), { expires: null });
     assert.deepEqual(changesOf({ ...inputs, group: '' }, key), { group: null });
     assert.deepEqual(changesOf({ ...inputs, group: ' apac ' }, key), { group: 'apac' });
+    assert.deepEqual(changesOf({ ...inputs, billing_day: '15' }, key), { billing_day: 15 });
+    assert.deepEqual(changesOf({ billing_day: '' }, { billing_day: 15 }), { billing_day: null });
 });
 
 test('a browser omits seconds that are zero', () => {
@@ -27,7 +29,7 @@ test('a new key has what was entered', () => {
 });
 
 test('facts have a text for what is empty', () => {
-    assert.deepEqual(factsOf({ ...key, name: null, expires: null }).map(([, text]) => text), ['none', 'pro', 'emea', 'those of the plan', 'never', 'a b', 'any', 'tg', '4711']);
+    assert.deepEqual(factsOf({ ...key, name: null, expires: null }).map(([, text]) => text), ['none', 'pro', 'emea', 'those of the plan', 'the first', 'never', 'a b', 'any', 'tg', '4711']);
 });
 
 test('times of inputs are in the zone of the browser', () => {

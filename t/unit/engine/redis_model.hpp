@@ -232,7 +232,7 @@ class RedisModel {
                 continue;
             }
             const Instant begins =
-                window_end(windows[i].number - (quota.sliding ? 2 : 1), rate.period);
+                window_start(windows[i].number - (quota.sliding ? 1 : 0), rate.period);
             const Instant ends = window_end(windows[i].number, rate.period);
             if (cost > rate.requests || leased < begins ||
                 (!quota.sliding && ends <= now + std::chrono::seconds(1))) {

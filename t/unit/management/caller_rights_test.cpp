@@ -46,7 +46,7 @@ TEST(CallerRightsTest, ACallerDoesNotChangeItsOwnLimits) {
             refused += std::string(field.name) + " ";
         }
     }
-    EXPECT_EQ(refused, "plan limits expires scopes from group ");
+    EXPECT_EQ(refused, "plan limits billing_day expires scopes from group ");
 }
 
 TEST(CallerRightsTest, AReadEndsWhenItsClientHasLeft) {

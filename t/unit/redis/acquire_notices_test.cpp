@@ -25,7 +25,8 @@ class AcquireScriptNotices : public AcquireScript {
         acquire.adjustments = {{number, -units, 0}};
         return acquire;
     }
-    /// The entries of the stream, each as PERIOD:NUMBER LEVEL USED/LIMIT, and its length.
+    /// The entries of the stream, each as PERIOD:NUMBER LEVEL USED/LIMIT and, if it has them, the
+    /// value and the end of the month.
     std::vector<std::string> notices() {
         const auto reply = redis_->run({"XRANGE", keys_.notices(), "-", "+"});
         std::vector<std::string> entries;
@@ -39,7 +40,8 @@ class AcquireScriptNotices : public AcquireScript {
             EXPECT_EQ(fields["table"], "api");
             entries.push_back(fields["period"] + ":" + fields["number"] + " " + fields["level"] +
                               " " + fields["used"] + "/" + fields["limit"] +
-                              (fields["value"].empty() ? "" : " " + fields["value"]));
+                              (fields["value"].empty() ? "" : " " + fields["value"]) +
+                              (fields["ends"].empty() ? "" : " ends " + fields["ends"]));
         }
         return entries;
     }
@@ -202,12 +204,15 @@ TEST_F(AcquireScriptNotices, OfASlidingWindowCountThePartOfThePreviousOne) {
 }
 
 TEST_F(AcquireScriptNotices, OfAMonthButNotOfABucket) {
-    TableQuota quota = noticed({{1, 1s}, {10, Period::month()}});
+    constexpr Period kMonth = Period::month({.day = 15});
+    TableQuota quota = noticed({{1, 1s}, {10, kMonth}});
     quota.rates.front().burst = 10;
     decide(acquire_of(quota, 10));
-    const auto month = std::to_string(window_number(start_, Period::month()));
-    EXPECT_EQ(notices(),
-              Entries({"month:" + month + " 80 10/10", "month:" + month + " 100 10/10"}));
+    const auto number = window_number(start_, kMonth);
+    const auto month = "month:" + std::to_string(number);
+    const auto ends =
+        " ends " + std::to_string(window_end(number, kMonth).time_since_epoch().count());
+    EXPECT_EQ(notices(), Entries({month + " 80 10/10" + ends, month + " 100 10/10" + ends}));
 }
 
 TEST_F(AcquireScriptNotices, OfTheCounterOfAValue) {

@@ -150,6 +150,43 @@ TEST_F(AcquireScript, CountsTheMonthOfTheCalendar) {
     }
 }
 
+TEST_F(AcquireScript, CountsTheMonthsOfABillingDay) {
+    const auto key = keys_.quota("k", "api");
+    std::mt19937_64 random(7);
+    const auto any = [&](std::int64_t from, std::int64_t to) {
+        return std::uniform_int_distribution(from, to)(random);
+    };
+    for (int i = 0; i < 2000; ++i) {
+        // Most times are near the change of the day, or at the end of a month.
+        const auto today = std::chrono::sys_days(2027y / 1 / 1) + std::chrono::days(any(0, 1500));
+        BillingDay billing{.day = static_cast<unsigned>(any(1, 31))};
+        if (i % 2 == 0) {
+            billing = parse_stored_billing_day(changed_billing_day(
+                format_billing_day(billing), std::to_string(any(1, 31)), today));
+        }
+        const Period month = Period::month(billing);
+        const Acquire acquire = acquire_of({{100, 1h}, {10'000, month}});
+        const Instant time =
+            today + std::chrono::days(any(-3, 40)) + (i % 3 == 0 ? 0ms : 24h - 1ms);
+        redis_->run({"DEL", key});
+        set_clock(time);
+        const auto number = window_number(time, month);
+        ASSERT_EQ(decide(acquire).windows[1], (WindowCount{number, 1, 0}))
+            << format_billing_day(billing) << " " << time.time_since_epoch().count();
+        ASSERT_EQ(expiry(key), window_end(number, month)) << format_billing_day(billing);
+        // Another day: what was counted stays as long as the node says.
+        const Period other = Period::month(parse_stored_billing_day(
+            changed_billing_day(format_billing_day(billing), std::to_string(any(1, 31)),
+                                std::chrono::floor<std::chrono::days>(time))));
+        const Instant later = time + std::chrono::days(any(0, 40));
+        set_clock(later);
+        const auto rolled = roll({number, 1, 0}, other, later);
+        ASSERT_EQ(decide(acquire_of({{100, 1h}, {10'000, other}})).windows[1],
+                  (WindowCount{rolled.number, rolled.count + 1, 0}))
+            << format_billing_day(other.billing());
+    }
+}
+
 TEST_F(AcquireScript, CountsAMonthUntilItEnds) {
     constexpr Period kMonth = Period::month();
     const Acquire acquire = acquire_of({{3, kMonth}});
@@ -172,7 +209,7 @@ TEST_F(AcquireScript, CountsAMonthUntilItEnds) {
 TEST_F(AcquireScript, KeepsAMonthToComeUntilItEnds) {
     constexpr Period kMonth = Period::month();
     const auto key = keys_.quota("k", "api");
-    const auto next = window_number(start_, kMonth) + 1;
+    const auto next = next_window_number(window_number(start_, kMonth), kMonth);
     redis_->run({"HSET", key, "month.number", std::to_string(next), "month.count", "1"});
     EXPECT_EQ(decide(acquire_of({{3, kMonth}})).windows[0], (WindowCount{next, 2, 0}));
     EXPECT_GE(expiry(key), window_end(next, kMonth));

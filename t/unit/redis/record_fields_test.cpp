@@ -47,8 +47,8 @@ TEST(RecordFields, AGatewayKeepsEachText) {
     using Text = std::string KeyRecord::*;
     std::set<const std::string*> kept;
     const KeyRecord record;
-    for (const auto text :
-         {&KeyRecord::id, &KeyRecord::plan, &KeyRecord::limits, &KeyRecord::group}) {
+    for (const auto text : {&KeyRecord::id, &KeyRecord::plan, &KeyRecord::limits, &KeyRecord::group,
+                            &KeyRecord::billing_day}) {
         kept.insert(&(record.*text));
     }
     for (const auto text : kDetails) {

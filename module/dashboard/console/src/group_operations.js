@@ -2,6 +2,7 @@
 
 import { ApiError, groupPath } from './api.js';
 import { openForm } from './dialog.js';
+import { changesOf, fields } from './fields.js';
 import { planNames, planText } from './plans.js';
 
 const mostPages = 5;
@@ -27,7 +28,9 @@ export function choiceOfGroup({ names, isComplete }, current) {
 
 const ofGroups = tables => tables.filter(({ by }) => by === 'group');
 
-// Sets the plan and the limits of a group, or makes one if there is no `id`.
+const fieldsOfGroup = fields.filter(({ name }) => ['plan', 'limits', 'billing_day'].includes(name));
+
+// Sets the plan, the limits and the billing day of a group, or makes one if there is no `id`.
 export function setGroup({ api, tables, id = null, group = null, onDone }) {
     const counting = ofGroups(tables);
     const plans = counting.length ? counting : tables;
@@ -35,14 +38,17 @@ export function setGroup({ api, tables, id = null, group = null, onDone }) {
         title: id ? `Change the group ${id}` : 'New group', label: id ? 'Change' : 'Make',
         fields: [
             ...id ? [] : [{ name: 'group', label: 'Group', hint: 'Up to 64 letters, digits, _, - and .', isRequired: true }],
-            { name: 'plan', label: 'Plan', value: group?.plan ?? '', options: planNames(plans), isRequired: true,
-              hint: planNames(plans).map(plan => planText(plans, plan)).slice(0, 4).join(' · ') },
-            { name: 'limits', label: 'Limits', value: group?.limits ?? '', hint: 'Only for custom plans, such as 5000r/m 1000000r/d.' },
+            ...fieldsOfGroup.map(field => ({
+                ...field, value: field.toInput(group?.[field.name]),
+                ...field.name === 'plan' && {
+                    options: planNames(plans), hint: planNames(plans).map(plan => planText(plans, plan)).slice(0, 4).join(' · '),
+                },
+            })),
         ],
-        async submit({ group: entered, plan, limits }) {
+        async submit({ group: entered, ...inputs }) {
             const name = id ?? entered.trim();
             if (!name) throw Object.assign(new ApiError('Enter the name of the group.'), { field: 'group' });
-            const body = { ...plan.trim() ? { plan: plan.trim() } : {}, ...limits.trim() || group?.limits ? { limits: limits.trim() || null } : {} };
+            const body = { plan: inputs.plan.trim(), ...changesOf(inputs, group ?? {}) };
             if (!body.plan) throw Object.assign(new ApiError('Enter a plan.'), { field: 'plan' });
             const { durability } = await api().ask('PATCH', groupPath(name), { body });
             await onDone(name, id ? `The group ${name} was changed.` : `The group ${name} was made.`, durability);

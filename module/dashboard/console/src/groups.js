@@ -130,7 +130,7 @@ class GroupDetail {
             return [element('p', {}, 'The group has no record: its keys have the default plan of tables with by=group, ' +
                 'and are refused by those without one.')];
         }
-        return [element('dl', { class: 'facts' }, ...[['Plan', group.plan], ['Limits', group.limits ?? 'those of the plan']].map(([label, text]) =>
+        return [element('dl', { class: 'facts' }, ...[['Plan', group.plan], ['Limits', group.limits ?? 'those of the plan'], ['Billing day', group.billing_day ?? 'the first']].map(([label, text]) =>
             element('div', {}, element('dt', {}, label), element('dd', {}, text))))];
     }
 

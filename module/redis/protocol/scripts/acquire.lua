@@ -26,7 +26,7 @@
 --                      and how many of them have a counter in a longest window; and after it, each with a space before
 --                      it, the levels that are noticed, in per cent of a limit, ascending; then, if its limits are soft,
 --                      those of its windows, with a semicolon before each
---                    per window, ascending, its limit and its length in ms; 0: a calendar month in UTC; or, of a bucket,
+--                    per window, ascending, its limit and its length in ms; or, of a month, what month.lua reads, and 0; or, of a bucket,
 --                      BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative; or, of a balance,
 --                      the most that it can have, and kBalanceLength
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides,
@@ -104,11 +104,11 @@ local is_shown
 -- Per window of these terms: the number of the current window; and the text that Redis has for it, or 0 if that is not
 -- known; 'balance' of a balance. Of a bucket, false; and its rate, the debt of a token and the debt of an empty bucket.
 local current = {0, 0, 0, 0}
--- The current calendar month, and its end in ms; nil until a window needs it.
-local month, month_ends
+-- The current months, by the index of the limit of their window; nil until a window needs one.
+local months
 -- Functions of rare(); nil until they are needed.
 local read_ban, strike, recall, recall_leases, adjust, move_days, expire, refill, notify, enlist, choose_counter, count_value
-local take_back
+local take_back, month
 -- The levels of the tables that have some, by the index of their terms; nil if none has.
 local levels
 -- How many values have a counter in the tables that count values, by the index of their terms; nil if none does. `others`

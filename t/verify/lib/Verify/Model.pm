@@ -381,13 +381,14 @@ sub _number {
     my ($period, $time) = @_;
     return floor($time / $period) unless $period eq 'month';
     my (undef, undef, undef, undef, $month, $year) = gmtime $time;
-    return 12 * ($year - 70) + $month;
+    return timegm(0, 0, 0, 1, $month, 1900 + $year) / 86400;
 }
 
 sub end_of {
     my ($rate, $number) = @_;
     return ($number + 1) * $rate->{period} unless $rate->{period} eq 'month';
-    return timegm(0, 0, 0, 1, ($number + 1) % 12, 1970 + floor(($number + 1) / 12));
+    my (undef, undef, undef, undef, $month, $year) = gmtime $number * 86400;
+    return timegm(0, 0, 0, 1, ($month + 1) % 12, 1900 + $year + int(($month + 1) / 12));
 }
 
 sub decided {

@@ -81,7 +81,7 @@ end
 if levels and not failure then
     notify = notify or rare('notify')
     notify(levels, first, tables, key, reply, start, now, taken + lease, costs and settled or settles,
-           adjustments and found, costs)
+           adjustments and found, costs, months)
 end
 reply[size + 1] = granted
 if wanted > 0 then

@@ -140,12 +140,12 @@ if plain and count + wanted > 0 then
                 end
                 if are_new then
                     expire = expire or rare('expire')
-                    expire(name, read, first, 2, 2, current2, true, month, month_ends, now)
+                    expire(name, read, first, 2, 2, current2, true, months, now)
                 end
                 if levels then
                     notify = notify or rare('notify')
                     notify(levels, first, 1, quota - 1, {current1, units, current2, of_longest}, 0, now,
-                           taken + lease, settles)
+                           taken + lease, settles, nil, nil, months)
                 end
             else
                 failure = done

@@ -55,20 +55,17 @@ for _ = 1, tables do
         local length = ARGV[argument + 1] + 0
         has_balance = length == kBalanceLength + 0
         ARGV[argument + 1], current[window + 2] = length, has_balance and 'balance' or 0
-        if length >= 0 then
-            ARGV[argument] = ARGV[argument] + 0
-        end
         if length > 0 then
+            ARGV[argument] = ARGV[argument] + 0
             current[window + 1] = (now - now % length) / length
         elseif length < 0 then
             local burst, token = ARGV[argument]:match('(%d+):(%d+)')
             current[window + 1], has_bucket = false, true
             current[window + 2] = {rate = -length, token = token + 0, empty = burst * token}
         else
-            if not month then
-                month, month_ends = rare('month')(now)
-            end
-            current[window + 1] = month
+            month, months = month or rare('month'), months or {}
+            ARGV[argument], months[argument] = month(ARGV[argument], now)
+            current[window + 1] = months[argument].number
         end
         window = window + 2
     end

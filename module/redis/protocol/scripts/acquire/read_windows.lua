@@ -32,7 +32,9 @@ for t = 1, tables do
         of_others = of_others + 1
         if (tonumber(values[value + (windows - 1) * width]) or -1) < longest then
             choose_counter = choose_counter or rare('choose_counter')
+            local month = months and months[fields - 2]
             local has_counter, refusal = choose_counter(values, KEYS[of_others], most_values[at], longest,
+                                                        month and month.ends / 86400000 or longest + 1,
                                                         ARGV[after - width])
             if has_counter == false then
                 KEYS[key + t], is_shared = KEYS[of_others], true
@@ -102,9 +104,15 @@ for t = 1, tables do
                 end
             else
                 -- A future window was counted before the clock went back (a failover). It is kept if it is at most one
-                -- minute or one window ahead. One that is further ahead was counted with a wrong clock.
+                -- minute or one window ahead. One that is further ahead was counted with a wrong clock. A month may have
+                -- begun on another billing day.
                 local ahead, length = (number or -2) - now_number, ARGV[argument + 1]
-                if ahead ~= 1 and not (ahead > 1 and length > 0 and number * length - now <= 60000) then
+                local keeps = ahead == 1 and length > 0
+                if ahead > 0 and not keeps then
+                    local begins = number * (length > 0 and length or 86400000)
+                    keeps = begins - now <= 60000 or length == 0 and begins == months[argument].ends
+                end
+                if not keeps then
                     before = ahead == -1 and units or 0
                     if length == 86400000 and ARGV[at + 1] ~= '0' then
                         values.day = now_number
@@ -133,7 +141,7 @@ for t = 1, tables do
             end
             if values.lost_units and not bucket then
                 local at_lease, length = values.lost_time, ARGV[argument + 1]
-                local of_lease = length > 0 and (at_lease - at_lease % length) / length or rare('month')(at_lease)
+                local of_lease = length > 0 and (at_lease - at_lease % length) / length or (months[argument].at(at_lease))
                 adjust = adjust or rare('adjust')
                 local keeps_history = length == 86400000 and ARGV[at + 1] ~= '0'
                 units, before = adjust(values, keeps_history, width == 3, number, units, before,

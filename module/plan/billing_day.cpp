@@ -1,0 +1,122 @@
+#include "module/plan/billing_day.hpp"
+
+#include <algorithm>
+
+#include "module/text/parse_error.hpp"
+#include "module/text/rfc3339.hpp"
+#include "module/text/whole_number.hpp"
+
+namespace tollgate {
+
+namespace {
+
+using std::chrono::sys_days;
+
+/// When the month of a customer begins that begins in this calendar month.
+sys_days begin_in(std::chrono::year_month month, unsigned day) {
+    return std::min(sys_days(month / std::chrono::day(1)) + std::chrono::days(day - 1),
+                    sys_days(month / std::chrono::last));
+}
+
+std::chrono::year_month calendar_month(sys_days day) {
+    const std::chrono::year_month_day date(day);
+    return date.year() / date.month();
+}
+
+sys_days last_begin(unsigned of_month, sys_days day) {
+    const auto month = calendar_month(day);
+    const auto begin = begin_in(month, of_month);
+    return begin <= day ? begin : begin_in(month - std::chrono::months(1), of_month);
+}
+
+sys_days next_begin(unsigned of_month, sys_days day) {
+    const auto month = calendar_month(day);
+    const auto begin = begin_in(month, of_month);
+    return begin > day ? begin : begin_in(month + std::chrono::months(1), of_month);
+}
+
+unsigned parse_day(std::string_view text) {
+    constexpr std::int64_t kLast = 31;
+    const auto day = parse_whole_number(text, 1, kLast);
+    if (!day) {
+        throw ParseError("invalid billing day: use a day of the month, 1 to 31");
+    }
+    return static_cast<unsigned>(*day);
+}
+
+/// Cuts the text before a space.
+std::string_view cut_word(std::string_view& text) {
+    const auto word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    return word;
+}
+
+}  // namespace
+
+sys_days month_begin(const BillingDay& billing, sys_days day) {
+    return day < billing.from ? last_begin(billing.before, day)
+                              : std::max(billing.from, last_begin(billing.day, day));
+}
+
+sys_days next_month_begin(const BillingDay& billing, sys_days day) {
+    return day < billing.from ? std::min(billing.from, next_begin(billing.before, day))
+                              : next_begin(billing.day, day);
+}
+
+BillingDay parse_billing_day(std::string_view text) {
+    return {.day = parse_day(text)};
+}
+
+BillingDay parse_stored_billing_day(std::string_view text) {
+    if (text.empty()) {
+        return {};
+    }
+    if (text.find(' ') == std::string_view::npos) {
+        return parse_billing_day(text);
+    }
+    BillingDay billing{.day = parse_day(cut_word(text))};
+    billing.before = parse_day(cut_word(text));
+    const auto from = parse_rfc3339(text);
+    if (!from || *from <= sys_days() || *from > kLatestBillingChange) {
+        throw ParseError("invalid billing day: the date from which it applies is none");
+    }
+    billing.from = std::chrono::floor<std::chrono::days>(*from);
+    return billing;
+}
+
+std::string format_billing_day(const BillingDay& billing) {
+    const bool was_changed = billing.from != sys_days();
+    if (billing.day == 1 && !was_changed) {
+        return "";
+    }
+    std::string text = std::to_string(billing.day);
+    if (was_changed) {
+        const auto from = format_time(billing.from);
+        text.append(" ").append(std::to_string(billing.before));
+        text.append(" ").append(from, 0, from.find('T'));
+    }
+    return text;
+}
+
+std::string changed_billing_day(std::string_view before, std::string_view after, sys_days today) {
+    const auto old = parse_stored_billing_day(before);
+    const auto wanted = parse_stored_billing_day(after);
+    if (wanted.day == old.day) {
+        return std::string(before);
+    }
+    // Until `from`, the day before applies still.
+    const unsigned running = today < old.from ? old.before : old.day;
+    if (wanted.day == running) {
+        return std::string(after);
+    }
+    const BillingDay changed{
+        .day = wanted.day,
+        .before = running,
+        .from = std::min(next_begin(running, today), next_begin(wanted.day, today))};
+    if (changed.from > kLatestBillingChange) {
+        throw ParseError("a billing day cannot be changed after the year 2149");
+    }
+    return format_billing_day(changed);
+}
+
+}  // namespace tollgate
