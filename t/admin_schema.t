@@ -53,7 +53,7 @@ my @values = (@junk, undef, JSON::PP::true, JSON::PP::false, [], {}, ['a', 'a'],
 my %good = (
     plan    => ['free', 'own', 'ops'], limits => ['5r/m', '10r/s burst=20 in_flight=5', 'unlimited in_flight=5', ''], name => ['A shop', '', "M\x{fc}ller"],
     expires => ['2099-01-01T00:00:00Z', '30d', undef], scopes => [[], ['pets:read'], ['b', 'a']], state => ['active', 'disabled'],
-    meta    => [{}, { team => 'x' }], from => [[], ['10.0.0.0/8']], prefix => ['acme_live', ''], overlap => ['0s', '24h'], digest => [],
+    meta    => [{}, { team => 'x' }], billing_day => [1, 15, 31, undef], group => ['acme', ''], from => [[], ['10.0.0.0/8']], prefix => ['acme_live', ''], overlap => ['0s', '24h'], digest => [],
     created_from => ['2020-01-01T00:00:00Z'], after => [''], limit => [1, 2, 500], order => ['asc', 'desc'], dry_run => ['true'],
 );
 my @ids = ((map { "k$_" } 1 .. 20), 'unknown');
