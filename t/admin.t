@@ -338,7 +338,8 @@ END
     is_deeply $ask->('GET', 'usage?to=2024-10-01')->json, { ids => [], next => undef, has_subjects => $has_subjects }, 'no day';
     my ($own) = map { $_->{days} } grep { $_->{id} eq 'acme' } @{ $ask->('GET', 'usage')->json->{ids} };
     is_deeply $own, $ask->('GET', 'keys/acme/history')->json->{days}, 'the days of an id are its history';
-    $walk->('listUsage', 400, 'GET', "usage?$_") for 'from=2024-02-30', 'from=2024-10-06&to=2024-10-05', 'after=acme', 'after=', 'after=revoked%3Aacme', 'limit=0';
+    is_deeply [sort keys %{ $walk->('listUsage', 200, 'GET', 'usage?to=2024-10-31&by=month')->json->{ids}[0] }], ['id', 'periods'], '… by month';
+    $walk->('listUsage', 400, 'GET', "usage?$_") for 'by=week', 'from=2024-02-30', 'from=2024-10-06&to=2024-10-05', 'after=acme', 'after=', 'after=revoked%3Aacme', 'limit=0';
 
     # --- bans
     $redis->cmd('HSET', 't:ban:{acme}', until => 9e12, level => 1, strikes => 0, since => 1.7e12);

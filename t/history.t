@@ -53,7 +53,7 @@ sub node {
 }
 my @nodes = map { node() } 1 .. 3;
 sub import_keys {
-    $nodes[0]->import_key($_, id => $_, plan => $plan{$_}) for keys %plan;
+    $nodes[0]->import_key($_, id => $_, plan => $plan{$_}, $_ eq 'free' ? (billing_day => 2) : ()) for keys %plan;
     $redis->cmd('ZADD', 't:ids', map { (1, $_) } keys %plan);
 }
 import_keys();
@@ -188,6 +188,24 @@ subtest 'export' => sub {
     is(scalar @lines, 1 + 3 * keys %plan, '… and all earlier ones are printed');
     is($tollgate->run(qw(export usage --from), '2028-02-30')->{status}, 2, 'an invalid day');
     is($tollgate->run(qw(export usage --from), '2028-03-02', '--to', '2028-03-01')->{status}, 2, 'days in the wrong order');
+};
+
+# The days are 29 February, 1, 2 and 20 March.
+subtest 'an invoice' => sub {
+    my @free = map { $_->{units} } @{ history('free') };
+    my @lines = split /\n/, $tollgate->run(qw(export usage --by month --to 2028-04-01))->{out};
+    is(shift @lines, 'id,table,first,last,units,limit,over', 'the heading of CSV');
+    my %of; push @{ $of{ (split /,/)[0] } }, $_ for @lines;
+    is_deeply($of{free}, ['free,api,2028-02-02,2028-03-01,' . ($free[0] + $free[1]) . ',,0', 'free,api,2028-03-02,2028-04-01,' . ($free[2] + $free[3]) . ',,0'],
+        'the months of a billing day');
+    my @all = map { $_->{units} } @{ history('all') };
+    is_deeply($of{all}, ["all,api,2028-02-01,2028-02-29,$all[0],,0", 'all,api,2028-03-01,2028-03-31,' . sum0(@all[1 .. $#all]) . ',,0'], 'those of the calendar');
+    @lines = split /\n/, $tollgate->run(qw(export usage --by month --from 2028-03-01 --to 2028-03-30))->{out};
+    is_deeply([grep { !/^id,/ } @lines], [$of{free}[0]], 'those that end in a range, with all their days');
+    my ($period) = map { JSON::PP::decode_json($_) } grep { /"day"/ } split /\n/, $tollgate->run(qw(--json export usage --by day --to), day(0))->{out};
+    is_deeply($period, { id => 'day', table => 'api', first => day(0), last => day(0), units => history('day')->[0]{units}, limit => 1000000, over => 0 },
+        'days with their limits');
+    is($tollgate->run(qw(export usage --by week))->{status}, 2, 'no other period');
 };
 
 subtest 'a revoked id' => sub {

@@ -84,6 +84,8 @@ prints($tollgate->json(qw(group usage acme)), $listed{'`group usage`'}, 'group u
 prints($tollgate->json(qw(usage k1 --history)), $listed{'`usage --history`'}, 'usage --history');
 my ($day) = split /\n/, $tollgate->run(qw(--json export usage --to 9999-12-31))->{out};
 prints(JSON::PP->new->utf8->decode($day), $listed{'`export usage`'}, 'export usage');
+my ($month) = split /\n/, $tollgate->run(qw(--json export usage --by month --to 9999-12-31))->{out};
+prints(JSON::PP->new->utf8->decode($month), $listed{'`export usage --by`'}, '… --by month');
 
 $gateway->import_key('busy', id => 'k3', plan => 'busy');
 my $load = BackgroundLoad->start(servers => [$gateway->address], connections => 1, token => sub { sleep 0.01; 'busy' });
@@ -116,7 +118,7 @@ prints(JSON::PP->new->utf8->decode($entry), $listed{'`audit`'}, 'audit');
 
 prints($tollgate->json(qw(key revoke --yes k2)), $listed{'`key revoke`'}, 'key revoke');
 is_deeply([sort keys %listed], [sort '`key show`, `key import`, `set`, `enable`, `disable`', '`key issue`, `rotate`', '`key list`', '`key find`',
-    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`key credit`, `group credit`', '`group show`, `set`', '`group list`', '`group usage`', '`usage`, `key reset`', '`usage --history`', '`export usage`', '`top`', '`doctor`', '`simulate`', '`import FILE`', '`import FILE --update`', '`audit`', '`status`'],
+    '`key reindex`', '`key revoke`', '`ban show`, `lift`', '`ban list`', '`key credit`, `group credit`', '`group show`, `set`', '`group list`', '`group usage`', '`usage`, `key reset`', '`usage --history`', '`export usage`', '`export usage --by`', '`top`', '`doctor`', '`simulate`', '`import FILE`', '`import FILE --update`', '`audit`', '`status`'],
     'each command of the table was run');
 
 subtest 'what revoke keeps' => sub {

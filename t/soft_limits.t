@@ -53,6 +53,17 @@ for my $lease ('lease=off', '') {
     };
 }
 
+subtest 'an invoice' => sub {
+    my $gateway = start(plans => 'plan soft 3r/d 8r/month over=allow; history 90d;', table => 'lease=off');
+    is($gateway->get('/', 'k')->status, 200, 'granted') for 1 .. 10;
+    my $command = Command->new(redis => $gateway->redis->address, prefix => 't:');
+    wait_until('the plan tables', sub { $gateway->redis->cmd('EXISTS', 't:plans') });
+    $gateway->redis->cmd('ZADD', 't:ids', 1, 'k1');
+    my %over = map { my $by = $_; $by => [map { [@{$_}{qw(units limit over)}] } map { JSON::PP::decode_json($_) }
+        split /\n/, $command->run(qw(--json export usage --to 9999-12-31 --by), $by)->{out}] } qw(day month);
+    is_deeply(\%over, { day => [[10, 3, 7]], month => [[10, 8, 2]] }, 'an export has the units beyond the limits');
+};
+
 subtest 'leases are not cut at the limit' => sub {
     my $gateway = start(plans => 'plan soft 1000r/h over=allow;', workers => 2);
     my $calls = $gateway->calls(sub {

@@ -1,9 +1,11 @@
 #include "module/management/all_usage.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "module/management/history_reader.hpp"
+#include "module/management/key_reader.hpp"
 
 namespace tollgate::management {
 
@@ -11,6 +13,47 @@ namespace {
 
 /// A page with so many days ends: ids may have thousands of days.
 constexpr std::size_t kMostDays = 5000;
+
+using Records = std::map<std::string, KeyRecord>;
+
+/// The records of the ids that have days, if periods are read.
+Task<Records> records_of(Database& database, const redis::Keys& keys, const AllUsageQuery& query,
+                         const std::vector<std::string>& ids,
+                         const std::vector<UsageHistory>& histories) {
+    std::vector<std::string> with_days;
+    for (std::size_t i = 0; query.by && i < ids.size(); ++i) {
+        if (!histories[i].empty()) {
+            with_days.push_back(ids[i]);
+        }
+    }
+    Records records;
+    if (with_days.empty()) {
+        co_return records;
+    }
+    KeyReader reader(database, keys);
+    auto read = co_await reader.keys_of(std::move(with_days));
+    for (auto& of_id : read) {
+        if (!of_id.keys.empty()) {
+            records.emplace(of_id.id, std::move(of_id.keys.front().record));
+        }
+    }
+    co_return records;
+}
+
+/// The days or the periods of an id that the query asks for.
+UsagePage::OfId usage_of(std::string id, UsageHistory history, const AllUsageQuery& query,
+                         const Records& records, const CountingTables& tables) {
+    UsagePage::OfId usage{.id = std::move(id), .days = {}, .periods = {}};
+    if (query.by) {
+        const auto record = records.find(usage.id);
+        usage.periods = billed_periods(history, *query.by, query.days,
+                                       record == records.end() ? nullptr : &record->second, tables);
+        return usage;
+    }
+    std::erase_if(history, [&](const DayUsage& day) { return !query.days.contains(day.day); });
+    usage.days = std::move(history);
+    return usage;
+}
 
 }  // namespace
 
@@ -39,14 +82,15 @@ Task<UsagePage> read_all_usage(Database& database, const redis::Keys& keys, AllU
                 std::clamp(query.limit - page.ids.size(), kFewestHistories, kMostHistories),
                 next.ids.size() - examined);
             const auto first = next.ids.begin() + static_cast<std::ptrdiff_t>(examined);
-            std::vector<std::string> ids(first, first + static_cast<std::ptrdiff_t>(count));
-            auto read = co_await histories.read(std::move(ids));
+            const std::vector<std::string> ids(first, first + static_cast<std::ptrdiff_t>(count));
+            auto read = co_await histories.read(ids);
+            const auto records = co_await records_of(database, keys, query, ids, read);
             for (auto history = read.begin(); history != read.end() && !is_end(); ++history) {
-                std::erase_if(*history,
-                              [&](const DayUsage& day) { return !query.days.contains(day.day); });
-                if (!history->empty()) {
-                    days += history->size();
-                    page.ids.push_back({std::move(next.ids[examined]), std::move(*history)});
+                auto usage = usage_of(std::move(next.ids[examined]), std::move(*history), query,
+                                      records, tables);
+                if (!usage.days.empty() || !usage.periods.empty()) {
+                    days += usage.days.size() + usage.periods.size();
+                    page.ids.push_back(std::move(usage));
                 }
                 ++examined;
                 bounds.note_examined(1);

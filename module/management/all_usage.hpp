@@ -1,11 +1,11 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "module/management/billed_usage.hpp"
 #include "module/management/counted_ids.hpp"
 #include "module/management/database.hpp"
 #include "module/management/usage_history.hpp"
@@ -13,29 +13,21 @@
 
 namespace tollgate::management {
 
-/// Some days of a history.
-struct DayRange {
-    std::optional<std::chrono::sys_days> from{};
-    std::optional<std::chrono::sys_days> to{};
-
-    bool contains(std::chrono::sys_days day) const {
-        return (!from || day >= *from) && (!to || day <= *to);
-    }
-};
-
 /// Which part of the usage of all ids to read.
 struct AllUsageQuery {
     std::optional<std::string> after{};  ///< UsagePage::next of the page before
     std::size_t limit = 100;             ///< of ids
     DayRange days{};
     CountedIds::Subjects subjects = CountedIds::Subjects::kOmittedInCluster;
+    std::optional<BilledBy> by{};  ///< reads the periods that end in `days`, in place of days
 };
 
-/// What some ids were granted. Each has at least one day.
+/// What some ids were granted. Each has at least one day or, with AllUsageQuery::by, one period.
 struct UsagePage {
     struct OfId {
         std::string id;
         UsageHistory days;
+        std::vector<BilledPeriod> periods;  ///< in place of the days
     };
     std::vector<OfId> ids;
     std::optional<std::string> next;  ///< empty: there are no further ids

@@ -82,6 +82,7 @@ struct CommandLine {
     bool history = false;            ///< `usage --history`
     std::string from;                ///< `export usage --from`; empty: the earliest day in Redis
     std::string to;                  ///< `export usage --to`; empty: yesterday, by Redis's clock
+    std::string billed_by;           ///< `export usage --by`: see BilledBy; empty: days
     TopOptions top;
     SimulateOptions simulate;
     NotifyOptions notify;

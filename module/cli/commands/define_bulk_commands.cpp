@@ -1,6 +1,7 @@
 #include "module/cli/commands/command_builder.hpp"
 #include "module/cli/commands/command_definitions.hpp"
 #include "module/cli/commands/commands.hpp"
+#include "module/management/billed_usage.hpp"
 
 namespace tollgate::cli {
 
@@ -8,16 +9,15 @@ namespace {
 
 constexpr std::string_view kImportFilesNote =
     "A line is an object as `tollgate export keys` prints it, or has `id`, `plan` and `token` or "
-    "`digest` (the SHA-256 of the key), and optionally `name`, `limits`, `state`, `created`, "
-    "`expires`, `scopes`, `meta`, `from`, `prefix` and `group`. An id that exists is not "
+    "`digest` (the SHA-256 of the key), and optionally `name`, `limits`, `billing_day`, `state`, "
+    "`created`, `expires`, `scopes`, `meta`, `from`, `prefix` and `group`. An id that exists is "
+    "not "
     "changed: if its keys and values are those of the line, it is unchanged, otherwise the line "
     "is refused. A line of `tollgate export balances` credits a balance. After an interruption, "
     "run the command again. With --update, an id that exists "
-    "gets "
-    "the values of its line: those that the line does not have are removed, and another key "
-    "replaces "
-    "the current one as `key rotate` does. A line with `group`, `plan` and `limits`, and without "
-    "`id`, declares a group. Nothing else is changed.";
+    "gets the values of its line: those that the line does not have are removed, and another key "
+    "replaces the current one as `key rotate` does. A line with `group` and without `id` declares "
+    "a group: its `plan`, `limits` and `billing_day`. Nothing else is changed.";
 
 constexpr std::string_view kExportBalancesNote =
     "A line is a credit: `tollgate import` adds its units to the balance of the same plan table, "
@@ -28,7 +28,8 @@ constexpr std::string_view kExportBalancesNote =
     "history or a ban.";
 
 constexpr std::string_view kExportUsageNote =
-    "A line has the id, the plan table, the day and the units: id,table,day,units. --json prints "
+    "A line has the id, the plan table, the day and the units: id,table,day,units; with "
+    "--by id,table,first,last,units,limit,over. --json prints "
     "JSON lines. Days are those of plan tables with `history`. Ids, also those that were revoked, "
     "are in the order of their first creation; then follow subjects, which have no key. Units of a "
     "day may still change shortly after its end, when nodes return leases and report what they "
@@ -81,6 +82,11 @@ void define_export(CLI::App& app, CommandLine& line) {
                           line, export_usage);
     days.add_option("--from", line.from, "First day (UTC); by default the earliest");
     days.add_option("--to", line.to, "Last day (UTC); by default yesterday");
+    days.add_option("--by", line.billed_by,
+                    "What an invoice counts: the days or the months that end in these days, with "
+                    "the units beyond the limit")
+        ->check(CLI::IsMember(
+            std::vector<std::string>(management::kBilledBy.begin(), management::kBilledBy.end())));
     add_note(days, kExportUsageNote);
 }
 

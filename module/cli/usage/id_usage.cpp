@@ -110,6 +110,19 @@ std::string line_of(Format format, const std::string& id, const management::DayU
     });
 }
 
+std::string line_of(Format format, const std::string& id, const management::BilledPeriod& period) {
+    if (format == Format::kText) {
+        return id + "," + period.table + "," + management::format_day(period.first) + "," +
+               management::format_day(period.last) + "," + std::to_string(period.units) + "," +
+               (period.limit ? std::to_string(*period.limit) : "") + "," +
+               std::to_string(period.over) + "\n";
+    }
+    return json_line([&](JsonWriter& json) {
+        json.member("id", id);
+        write_period(json, period);
+    });
+}
+
 }  // namespace
 
 void reset_usage(RedisSession& session, const CommandLine& line) {
@@ -160,7 +173,8 @@ void export_usage(RedisSession& session, const CommandLine& line) {
         throw Failure(ExitStatus::kUsage, "--from is after --to, which is yesterday by default");
     }
     if (!line.json) {
-        require_print("id,table,day,units\n");
+        require_print(line.billed_by.empty() ? "id,table,day,units\n"
+                                             : "id,table,first,last,units,limit,over\n");
     }
     std::optional<std::string> after;
     do {
@@ -169,12 +183,16 @@ void export_usage(RedisSession& session, const CommandLine& line) {
                                        {.after = after,
                                         .limit = kIdsPerPage,
                                         .days = days,
-                                        .subjects = management::CountedIds::Subjects::kIncluded},
+                                        .subjects = management::CountedIds::Subjects::kIncluded,
+                                        .by = management::parse_billed_by(line.billed_by)},
                                        management::known_tables(tables)));
         std::string lines;
         for (const auto& id : page.ids) {
             for (const auto& day : id.days) {
                 lines += line_of(line.format(), id.id, day);
+            }
+            for (const auto& period : id.periods) {
+                lines += line_of(line.format(), id.id, period);
             }
         }
         require_print(lines);

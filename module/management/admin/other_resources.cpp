@@ -92,11 +92,24 @@ Task<AdminResponse> list_usage(ResourceRequest request) {
     AllUsageQuery query{.after = request.query.find("after"),
                         .limit = static_cast<std::size_t>(request.query.number("limit")),
                         .days = days_of(request.query)};
+    if (const auto by = request.query.find("by")) {
+        query.by = parse_billed_by(*by);
+    }
+    const bool has_periods = query.by.has_value();
     CountingTables tables{.known = request.tables};
     auto page = co_await read_all_usage(request.database, request.keys, std::move(query),
                                         std::move(tables));
-    const auto write = [](JsonWriter& json, const UsagePage::OfId& usage) {
-        write_history(json, usage.id, usage.days);
+    const auto write = [has_periods](JsonWriter& json, const UsagePage::OfId& usage) {
+        if (!has_periods) {
+            write_history(json, usage.id, usage.days);
+            return;
+        }
+        json.member("id", usage.id);
+        json.array("periods", [&] {
+            for (const auto& period : usage.periods) {
+                json.object([&] { write_period(json, period); });
+            }
+        });
     };
     auto response = co_await page_response(request, "ids", std::move(page.ids), page.next, write,
                                            has_subjects(request));
@@ -189,6 +202,7 @@ constexpr std::array kUsageParameters{
     QueryParameter{"after"},
     QueryParameter{"from", Form::kDay},
     QueryParameter{"to", Form::kDay},
+    QueryParameter{"by", Form::kChoice, kBilledBy},
 };
 constexpr std::array<std::string_view, 1> kIncludedInBans{"strikes"};
 constexpr std::array kBanParameters{
