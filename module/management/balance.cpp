@@ -24,7 +24,7 @@ namespace window_part = redis::window_part;
 
 /// Whether the plan of this record has a balance in the table.
 bool has_balance(const PlanTable& table, const KeyRecord& record) {
-    return std::ranges::any_of(limits_in(table, record).limits.rates, &Rate::is_balance);
+    return has_balance(limits_in(table, record).limits.rates);
 }
 
 /// The table whose balance is meant: one in which the record of the owner has a balance, or without
@@ -66,11 +66,10 @@ struct StoredAt {
 
 StoredAt stored_at(const redis::Keys& keys, const OwnerName& owner, const PlanTable& table,
                    UsageOf of) {
-    const bool is_group = of == UsageOf::kGroup;
-    const auto value = is_group ? ValueDigest::of_group() : ValueDigest();
+    const auto value = value_of(of);
     return {.quota = keys.quota(owner.owner(), table.name, value.suffix()),
             .ledger = keys.credits(owner.owner(), table.name, value.suffix()),
-            .change = std::string(is_group ? redis::kChangeOfGroup : "") + owner.id};
+            .change = change_of({owner.id, of})};
 }
 
 /// Refuses to add to what is no number: Redis would store the reference and not the units.

@@ -13,8 +13,7 @@ namespace tollgate::management {
 
 bool may_have_balance(const PlanTable& table) {
     return !table.counts_values() && std::ranges::any_of(table.plans, [](const Plan& plan) {
-        return plan.kind == Plan::Kind::kCustom ||
-               std::ranges::any_of(plan.rates, &Rate::is_balance);
+        return plan.kind == Plan::Kind::kCustom || has_balance(plan.rates);
     });
 }
 

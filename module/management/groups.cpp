@@ -36,7 +36,7 @@ Transaction change_of(const redis::Keys& keys, const std::string& group, const r
     Transaction transaction;
     transaction.conditions.push_back(
         {.command = {"HGETALL", keys.group(group)}, .elements = hash.texts()});
-    transaction.names.push_back(std::string(redis::kChangeOfGroup).append(group));
+    transaction.names.push_back(redis::change_of_group(group));
     return transaction;
 }
 
@@ -127,7 +127,7 @@ Task<void> remove(Database& database, const redis::Keys& keys, KeyTransactions& 
     const auto name = keys.group(group);
     Transaction transaction;
     transaction.commands.push_back({"DEL", name});
-    transaction.names.push_back(std::string(redis::kChangeOfGroup).append(group));
+    transaction.names.push_back(redis::change_of_group(group));
     co_await transactions.commit(std::move(transaction), KeyTransactions::Audited::kYes);
     co_await unlist_group(database, keys, std::move(group));
 }
@@ -135,7 +135,7 @@ Task<void> remove(Database& database, const redis::Keys& keys, KeyTransactions& 
 /// Completes an operation that was interrupted after it has removed the record.
 Task<void> complete_removal(Database& database, const redis::Keys& keys,
                             KeyTransactions& transactions, std::string group) {
-    std::vector<std::string> names{std::string(redis::kChangeOfGroup).append(group)};
+    std::vector<std::string> names{redis::change_of_group(group)};
     co_await transactions.announce_again(keys.group(group), std::move(names));
     co_await unlist_group(database, keys, std::move(group));
 }

@@ -8,7 +8,6 @@
 #include "module/management/group_index.hpp"
 #include "module/management/key_transactions.hpp"
 #include "module/management/stored_windows.hpp"
-#include "module/plan/value_digest.hpp"
 #include "module/redis/protocol/recall.hpp"
 #include "module/redis/protocol/schema.hpp"
 
@@ -58,13 +57,9 @@ redis::Command removing(const std::string& name, const redis::Value& quota) {
 /// The counters of an id or a group.
 struct Counters {
     OwnerName owner;     ///< of a group: the group as an id without a group
-    ValueDigest value;   ///< of a group: ValueDigest::of_group()
+    ValueDigest value;   ///< see value_of
     std::string change;  ///< announces the change
 };
-
-ValueDigest value_of(UsageOf of) {
-    return of == UsageOf::kGroup ? ValueDigest::of_group() : ValueDigest();
-}
 
 Task<void> reset_table(Database& database, const redis::Keys& keys, KeyTransactions& transactions,
                        const Counters& counters, const PlanTable& table) {
@@ -94,6 +89,14 @@ Task<void> reset_table(Database& database, const redis::Keys& keys, KeyTransacti
 
 }  // namespace
 
+ValueDigest value_of(UsageOf of) {
+    return of == UsageOf::kGroup ? ValueDigest::of_group() : ValueDigest();
+}
+
+std::string change_of(const UsageOwner& owner) {
+    return owner.of == UsageOf::kGroup ? redis::change_of_group(owner.id) : owner.id;
+}
+
 Task<void> recall_leases(Database& database, const redis::Keys& keys,
                          std::vector<UsageOwner> owners) {
     std::vector<redis::Command> commands;
@@ -109,9 +112,8 @@ Task<void> recall_leases(Database& database, const redis::Keys& keys,
 Task<void> reset_usage(Database& database, const redis::Keys& keys, AuditEntry entry,
                        CountingTables tables, UsageOf of) {
     const bool is_group = of == UsageOf::kGroup;
-    Counters counters{.owner = {.id = entry.id},
-                      .value = value_of(of),
-                      .change = std::string(is_group ? redis::kChangeOfGroup : "") + entry.id};
+    Counters counters{
+        .owner = {.id = entry.id}, .value = value_of(of), .change = change_of({entry.id, of})};
     KeyTransactions transactions(database, keys, std::move(entry));
     if (!is_group) {
         counters.owner = co_await owner_of(database, keys, counters.change);

@@ -6,17 +6,24 @@
 #include "module/management/audit.hpp"
 #include "module/management/database.hpp"
 #include "module/management/window_usage.hpp"
+#include "module/plan/value_digest.hpp"
 
 namespace tollgate::management {
 
 /// Whose counts are reset. Those of a group are in the tables with `by=group`.
 enum class UsageOf : bool { kId, kGroup };
 
-/// Whose leases are recalled.
+/// An id, or the name of a group.
 struct UsageOwner {
     std::string id;
     UsageOf of = UsageOf::kId;
 };
+
+/// Which counter of a table is that of an id, or of a group.
+ValueDigest value_of(UsageOf of);
+
+/// The name of the change of an id or a group in `events` and `changes`.
+std::string change_of(const UsageOwner& owner);
 
 /// Asks nodes to return the leases of these ids and groups, and waits 300 ms for them. The next
 /// requests for an id may lease again. Throws OperationError.

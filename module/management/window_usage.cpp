@@ -187,7 +187,7 @@ void add_windows(std::vector<WindowUsage>& windows, const TableLimits& of, const
         windows.push_back(usage_now(of, period, window, leases, now));
     }
     const auto balance = read_balance(hash);
-    if (balance || std::ranges::any_of(of.limits.rates, &Rate::is_balance)) {
+    if (balance || has_balance(of.limits.rates)) {
         windows.push_back(balance_now(of, balance.value_or(StoredBalance{}), leases, now));
     }
 }

@@ -33,7 +33,7 @@ std::int64_t take_in_flight(std::vector<std::string_view>& words) {
     return in_flight;
 }
 
-bool take_over(std::vector<std::string_view>& words) {
+bool take_over_parameter(std::vector<std::string_view>& words) {
     if (words.empty() || !words.back().starts_with(kOver)) {
         return false;
     }
@@ -53,7 +53,7 @@ void require_windows(std::span<const Rate> rates) {
 
 Limits parse_limits(std::span<const std::string_view> words) {
     std::vector<std::string_view> rates(words.begin(), words.end());
-    Limits limits{.rates = {}, .allows_over = take_over(rates)};
+    Limits limits{.rates = {}, .allows_over = take_over_parameter(rates)};
     limits.in_flight = take_in_flight(rates);
     if (rates.size() != 1 || rates.front() != kUnlimited || limits.allows_over) {
         limits.rates = parse_rates(rates);

@@ -39,7 +39,7 @@ std::int64_t take_in_flight(std::vector<std::string_view>& words);
 
 /// Takes `over=allow` out of the words, if it is the last one. Returns whether it is. Throws
 /// ParseError for another `over=`.
-bool take_over(std::vector<std::string_view>& words);
+bool take_over_parameter(std::vector<std::string_view>& words);
 
 /// Throws ParseError unless these rates can be soft: they are windows.
 void require_windows(std::span<const Rate> rates);

@@ -47,7 +47,7 @@ Plan parse_plan(std::span<const std::string_view> words) {
     Plan plan;
     plan.name = words.front();
     std::vector<std::string_view> parameters(words.begin() + 1, words.end());
-    plan.allows_over = take_over(parameters);
+    plan.allows_over = take_over_parameter(parameters);
     plan.in_flight = take_in_flight(parameters);
     std::span<const std::string_view> limits = parameters;
     if (!limits.empty() && limits.back().starts_with("window=")) {

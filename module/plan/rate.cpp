@@ -12,7 +12,6 @@ namespace tollgate {
 namespace {
 
 constexpr std::string_view kBurst = "burst=";
-constexpr std::string_view kBalance = "balance";
 
 /// The unit of a rate that is meant by a period such as `min`, `seconds` or `2month`; empty: none.
 std::string_view short_unit(std::string_view period) {
@@ -77,7 +76,7 @@ std::vector<Rate> parse_rates(std::span<const std::string_view> words) {
         if (is_burst(word)) {
             set_burst(rates, word);
         } else {
-            rates.push_back(word == kBalance ? Rate::balance() : parse_rate(word));
+            rates.push_back(word == kStoredBalance ? Rate::balance() : parse_rate(word));
         }
     }
     std::ranges::sort(rates, {}, &Rate::period);
@@ -114,6 +113,10 @@ void require_sliding(std::span<const Rate> rates) {
     require_no_balance(rates, "cannot slide: it never ends");
 }
 
+bool has_balance(std::span<const Rate> rates) {
+    return std::ranges::any_of(rates, &Rate::is_balance);
+}
+
 void begin_months(std::vector<Rate>& rates, const BillingDay& billing) {
     for (Rate& rate : rates) {
         if (rate.period.is_month()) {
@@ -123,14 +126,14 @@ void begin_months(std::vector<Rate>& rates, const BillingDay& billing) {
 }
 
 void require_no_balance(std::span<const Rate> rates, std::string_view reason) {
-    if (std::ranges::any_of(rates, &Rate::is_balance)) {
-        throw ParseError(in_quotes(kBalance) + " " + std::string(reason));
+    if (has_balance(rates)) {
+        throw ParseError(in_quotes(kStoredBalance) + " " + std::string(reason));
     }
 }
 
 std::string format_rate(const Rate& rate) {
     if (rate.is_balance()) {
-        return std::string(kBalance);
+        return format_period(rate.period);
     }
     return std::to_string(rate.requests) + "r/" + format_period(rate.period) +
            (rate.is_bucket() ? " " + std::string(kBurst) + std::to_string(rate.burst) : "");

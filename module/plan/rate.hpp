@@ -79,6 +79,9 @@ std::vector<std::string_view> words_of(std::string_view text);
 /// part of the last month overlaps a month that ends now, and a balance never ends.
 void require_sliding(std::span<const Rate> rates);
 
+/// Whether one of the rates is a balance.
+bool has_balance(std::span<const Rate> rates);
+
 /// Lets the months of these rates begin on this day.
 void begin_months(std::vector<Rate>& rates, const BillingDay& billing);
 

@@ -11,23 +11,10 @@ namespace tollgate {
 
 namespace {
 
-/// The table of each window; empty if the windows are the budget of an address.
-std::vector<std::string_view> tables_of(const Usage& usage) {
-    std::vector<std::string_view> tables;
-    for (const TableQuota& quota : usage.quotas) {
-        for (std::size_t i = 0; i < quota.rates.size(); ++i) {
-            if (quota.shown_limit(i) != kNoLimit) {
-                tables.emplace_back(quota.table);
-            }
-        }
-    }
-    tables.resize(tables.size() == usage.windows.size() ? tables.size() : 0);
-    return tables;
-}
-
-void add_window(JsonWriter& json, std::string_view table, const WindowState& window) {
+void add_window(JsonWriter& json, const WindowState& window) {
     json.object([&] {
-        json.member_or_null("table", table);
+        // The budget of an address has no table.
+        json.member_or_null("table", window.table);
         json.member("policy", window.policy);
         json.member("unit", window.unit);
         const bool is_balance = window.rate.is_balance();
@@ -62,15 +49,14 @@ void add_flight(JsonWriter& json, const FlightState& state) {
 }  // namespace
 
 std::string usage_json(const Usage& usage) {
-    const auto tables = tables_of(usage);
     JsonWriter json;
     json.object([&] {
         json.member_or_null("id", usage.id);
         json.member_or_null("plan", usage.plan);
         json.member("verdict", name_of(usage.verdict));
         json.array("windows", [&] {
-            for (std::size_t i = 0; i < usage.windows.size(); ++i) {
-                add_window(json, tables.empty() ? "" : tables[i], usage.windows[i]);
+            for (const WindowState& window : usage.windows) {
+                add_window(json, window);
             }
         });
         if (!usage.flights.empty()) {

@@ -16,7 +16,6 @@ struct Usage {
     std::string_view id;    ///< empty if there is no key
     std::string_view plan;  ///< empty if there is no key
     Verdict verdict = Verdict::kNone;
-    std::span<const TableQuota> quotas;  ///< the quotas of `windows`, in the same order
     std::span<const WindowState> windows;
     std::span<const FlightState> flights = {};
 };

@@ -11,7 +11,7 @@ namespace tollgate::engine {
 
 KeyCache::Key group_key(std::uint32_t redis, std::string_view group) {
     // The place of a change depends on the first bytes of this digest: see Changes.
-    return {redis, sha256(std::string(redis::kChangeOfGroup).append(group))};
+    return {redis, sha256(redis::change_of_group(group))};
 }
 
 KeyRecord group_record(const redis::Lookup& lookup, std::string_view group) {

@@ -22,8 +22,6 @@ std::string usage_of(const ngx_http_request_t* r) {
     return usage_json({.id = outcome.key().id,
                        .plan = context->admission().plan(),
                        .verdict = outcome.verdict,
-                       .quotas = outcome.quotas ? std::span<const TableQuota>(*outcome.quotas)
-                                                : std::span<const TableQuota>(),
                        .windows = outcome.windows,
                        .flights = flights});
 }

@@ -26,6 +26,10 @@ inline constexpr std::string_view kPlacesOf = "places:";
 /// The begin of a message of `events`, and of a member of `changes`: the record of the group that
 /// follows has changed.
 inline constexpr std::string_view kChangeOfGroup = "group:";
+/// Names the change of a group in `events` and `changes`.
+inline std::string change_of_group(std::string_view group) {
+    return std::string(kChangeOfGroup).append(group);
+}
 
 /// Whose counters: an id, and the group of its keys if it has one. What Redis decides together has
 /// the hash tag of the group. A view.

@@ -26,8 +26,8 @@
 --                      and how many of them have a counter in a longest window; and after it, each with a space before
 --                      it, the levels that are noticed, in per cent of a limit, ascending; then, if its limits are soft,
 --                      those of its windows, with a semicolon before each
---                    per window, ascending, its limit and its length in ms; or, of a month, what month.lua reads, and 0; or, of a bucket,
---                      BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative; or, of a balance,
+--                    per window, ascending, its limit and its length in ms; or, of a month, what month.lua reads and 0; or, of a
+--                      bucket, BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative; or, of a balance,
 --                      the most that it can have, and kBalanceLength
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides,
 --                      the previous count; of a bucket, those of the time, the debt and, if windows slide, any other;

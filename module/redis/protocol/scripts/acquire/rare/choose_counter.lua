@@ -1,7 +1,8 @@
 --R"lua(
 -- A value has no counter in the current longest window of its table: `values` has what its hash has. Whether it may get
--- one: fewer than `most` values have one in the window `number`, whose field is `field` and which `following`
--- follows. Then count_value counts it, if its hash is written. Otherwise it shares the hash `others` with further values. Returns nil and Redis's error, if any.
+-- one: fewer than `most` values have one in the window `number`, which the window `following` follows and whose field is
+-- `field`. Then count_value counts it, if its hash is written. Otherwise it shares the hash `others` with further values.
+-- Returns nil and Redis's error, if any.
 return function(values, others, most, number, following, field)
     local period = field:match('[^.]*') .. '.'
     local known = redis.pcall('HMGET', others, period .. window_part.kWindowOfValues, period .. window_part.kValues)

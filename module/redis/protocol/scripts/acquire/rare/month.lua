@@ -17,7 +17,8 @@ return function(terms, now)
     local function at(time)
         local of_month = time < from * 86400000 and before or day
         -- Begins with a month to come. By the mean length of a month, the number is wrong by one at most.
-        local month, begins, ends = 3 + (time - time % 2629746000) / 2629746000, nil, nil
+        local month = 3 + (time - time % 2629746000) / 2629746000
+        local begins, ends
         repeat
             month, ends = month - 1, begins
             begins = math.min(first_of(month) + of_month, first_of(month + 1)) - 1

@@ -21,15 +21,15 @@ local function let_end(marks, used, limit, ends)
 end
 
 -- Appends an entry to the stream of notices. Returns the new marks of the window.
-local function note(name, period, number, ends, level, limit, used, marks, now)
+local function note(name, period, number, month_ends, level, limit, used, marks, now)
     local tag, id, of_table, value = name:match(kQuotaKey .. '{(.*)}([^:]*):([^:]*):?(.*)')
     id = id ~= '' and id or tag
     local stream, text = KEYS[#KEYS - 2], ('%.0f'):format(number)
     local entry = {notice_field.kId, id, notice_field.kTable, of_table, notice_field.kValue, value,
                    notice_field.kPeriod, period, notice_field.kNumber, text, notice_field.kLevel, level,
                    notice_field.kLimit, limit, notice_field.kUsed, used}
-    if ends then
-        entry[#entry + 1], entry[#entry + 2] = notice_field.kEnds, ('%.0f'):format(ends)
+    if month_ends then
+        entry[#entry + 1], entry[#entry + 2] = notice_field.kEnds, ('%.0f'):format(month_ends)
     end
     -- It is another notice than the one before, and tells so.
     if (' ' .. marks):find((' %d/%.0f@'):format(level, limit), 1, true) then
@@ -55,8 +55,9 @@ end
 -- the first table are at `at`, its hash is KEYS[key + 1], and its windows follow reply[last]. This acquire has
 -- taken `taken` units of each of them, or so many times `costs`. Where the table settles, by `settled` or its element, they
 -- are reserved for requests whose cost is known when they end: they are not used yet. `found` has the values of the
--- tables; nil if there is no report. `months` has the current months by the index of their limit, if there are some. A report may take units back that were reserved: a level that was noticed and is
--- not reached any more can be noticed again, after a tenth of the window.
+-- tables; nil if there is no report. A report may take units back that were reserved: a level that was noticed and is
+-- not reached any more can be noticed again, after a tenth of the window. `months` has the current months by the index of
+-- the limit of their window; nil if there are none.
 return function(levels, at, tables, key, reply, last, now, taken, settled, found, costs, months)
     for t = 1, tables do
         local reserved = (costs and settled[t] or not costs and settled) and taken * (costs and costs[t] or 1) or 0
@@ -83,7 +84,7 @@ return function(levels, at, tables, key, reply, last, now, taken, settled, found
             if levels[at] and length >= 0 and limit > 0 and (reported or used * 100 >= limit * levels[at][1]) then
                 local period = ARGV[fields + window * width]:match('[^.]*')
                 local month = months and months[at + 2 + 2 * window]
-                local ends = month and number == month.number and month.ends
+                local month_ends = month and number == month.number and month.ends
                 local noticed = redis.pcall('HMGET', name, period .. '.' .. window_part.kNoticed)[1]
                 local of, marks = tostring(noticed):match('^(%d+):(.*)')
                 marks = tonumber(of) == number and marks or ''
@@ -96,7 +97,7 @@ return function(levels, at, tables, key, reply, last, now, taken, settled, found
                 end
                 for _, level in ipairs(levels[at]) do
                     if used * 100 >= limit * level and not is_noticed(marks, level, limit, now) then
-                        marks = note(name, period, number, ends, level, limit, used, marks, now)
+                        marks = note(name, period, number, month_ends, level, limit, used, marks, now)
                     end
                 end
             end
