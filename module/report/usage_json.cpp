@@ -11,10 +11,9 @@ namespace tollgate {
 
 namespace {
 
-void add_window(JsonWriter& json, const WindowState& window) {
+void add_window(JsonWriter& json, const WindowState& window, bool is_of_address) {
     json.object([&] {
-        // The budget of an address has no table.
-        json.member_or_null("table", window.table);
+        json.member_or_null("table", is_of_address ? "" : window.table);
         json.member("policy", window.policy);
         json.member("unit", window.unit);
         const bool is_balance = window.rate.is_balance();
@@ -56,7 +55,7 @@ std::string usage_json(const Usage& usage) {
         json.member("verdict", name_of(usage.verdict));
         json.array("windows", [&] {
             for (const WindowState& window : usage.windows) {
-                add_window(json, window);
+                add_window(json, window, usage.id.empty());
             }
         });
         if (!usage.flights.empty()) {

@@ -57,7 +57,7 @@ TEST(UsageJson, HasNullWhereThereIsNoKey) {
 }
 
 TEST(UsageJson, NamesNoTableForTheWindowsOfAnAddress) {
-    const std::vector windows{window(kPerMinute, 9, 60'000, false, "", "anonymous-minute")};
+    const std::vector windows{window(kPerMinute, 9, 60'000, false, "api", "anonymous-minute")};
     EXPECT_EQ(
         usage_json({"", "", Verdict::kUnauthenticated, windows}),
         R"({"id":null,"plan":null,"verdict":"unauthenticated","windows":[)"
