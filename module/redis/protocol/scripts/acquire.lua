@@ -26,9 +26,9 @@
 --                      and how many of them have a counter in a longest window; and after it, each with a space before
 --                      it, the levels that are noticed, in per cent of a limit, ascending; then, if its limits are soft,
 --                      those of its windows, with a semicolon before each
---                    per window, ascending, its limit and its length in ms; or, of a month, what month.lua reads and 0; or, of a
---                      bucket, BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative; or, of a balance,
---                      the most that it can have, and kBalanceLength
+--                    per window, ascending, its limit and its length in ms; or, of a month, what month.lua reads and 0;
+--                      or, of a bucket, BURST:TOKEN, where a token is a debt of the period in us, and its rate, negative;
+--                      or, of a balance, the most that it can have, and kBalanceLength
 --                    per window its fields, as window_field() names them: of the number, the count and, if it slides,
 --                      the previous count; of a bucket, those of the time, the debt and, if windows slide, any other;
 --                      of a balance, twice that of what is left
@@ -108,7 +108,7 @@ local current = {0, 0, 0, 0}
 local months
 -- Functions of rare(); nil until they are needed.
 local read_ban, strike, recall, recall_leases, adjust, move_days, expire, refill, notify, enlist, choose_counter, count_value
-local take_back, month
+local take_back, read_month
 -- The levels of the tables that have some, by the index of their terms; nil if none has.
 local levels
 -- How many values have a counter in the tables that count values, by the index of their terms; nil if none does. `others`

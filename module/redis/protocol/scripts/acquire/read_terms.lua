@@ -63,8 +63,8 @@ for _ = 1, tables do
             current[window + 1], has_bucket = false, true
             current[window + 2] = {rate = -length, token = token + 0, empty = burst * token}
         else
-            month, months = month or rare('month'), months or {}
-            ARGV[argument], months[argument] = month(ARGV[argument], now)
+            read_month, months = read_month or rare('month'), months or {}
+            ARGV[argument], months[argument] = read_month(ARGV[argument], now)
             current[window + 1] = months[argument].number
         end
         window = window + 2

@@ -107,12 +107,12 @@ for t = 1, tables do
                 -- minute or one window ahead. One that is further ahead was counted with a wrong clock. A month may have
                 -- begun on another billing day.
                 local ahead, length = (number or -2) - now_number, ARGV[argument + 1]
-                local keeps = ahead == 1 and length > 0
-                if ahead > 0 and not keeps then
+                local is_kept = ahead == 1 and length > 0
+                if ahead > 0 and not is_kept then
                     local begins = number * (length > 0 and length or 86400000)
-                    keeps = begins - now <= 60000 or length == 0 and begins == months[argument].ends
+                    is_kept = begins - now <= 60000 or length == 0 and begins == months[argument].ends
                 end
-                if not keeps then
+                if not is_kept then
                     before = ahead == -1 and units or 0
                     if length == 86400000 and ARGV[at + 1] ~= '0' then
                         values.day = now_number
