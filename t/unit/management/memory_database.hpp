@@ -117,9 +117,8 @@ class MemoryDatabase final : public Database {
         for (const auto& condition : transaction.conditions) {
             const auto reply = reply_to(condition.command);
             const bool is_number = reply.kind == redis::Value::Kind::kInteger;
-            if (std::ranges::any_of(reply.elements, &redis::Value::is_nil) ||
-                (is_number ? std::vector{std::to_string(reply.integer)} : reply.texts()) !=
-                    condition.elements) {
+            if ((is_number ? std::vector{std::to_string(reply.integer)} : reply.texts()) !=
+                condition.elements) {
                 return std::nullopt;
             }
         }
@@ -213,6 +212,12 @@ class MemoryDatabase final : public Database {
                 }
             }
             return values;
+        }
+        if (command.front() == "HINCRBY") {
+            std::string& value = hash.try_emplace(command[2], "0").first->second;
+            const auto sum = std::stoll(value) + std::stoll(command[3]);
+            value = std::to_string(sum);
+            return value_of(sum);
         }
         for (std::size_t i = 2; i < command.size(); ++i) {
             if (command.front() == "HDEL") {

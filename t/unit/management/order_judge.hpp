@@ -87,6 +87,7 @@ class Judge {
 
     /// What is true between all transactions.
     void step(const World& world) const {
+        check_balances(world);
         const bool is_disabled =
             (has_promised(world, Kind::kDisable) || has_promised(world, Kind::kDisableIf)) &&
             !has(Kind::kEnable) && !has(Kind::kBatch) && !makes_first_key();
@@ -137,6 +138,32 @@ class Judge {
     }
 
   private:
+    /// A balance has what its references say, and each of them was credited once.
+    void check_balances(const World& world) const {
+        constexpr std::string_view kCredits = "t:credits:";
+        for (const auto& [name, ledger] : world.data.hashes) {
+            if (!name.starts_with(kCredits)) {
+                continue;
+            }
+            const auto quota = world.data.hashes.find("t:quota:" + name.substr(kCredits.size()));
+            ASSERT_NE(quota, world.data.hashes.end()) << name << " has no balance, " << text(world);
+            const auto sum = std::to_string(kCredited * static_cast<std::int64_t>(ledger.size()));
+            for (const auto* const part : {"balance.left", "balance.credited"}) {
+                const auto field = quota->second.find(part);
+                EXPECT_TRUE(field != quota->second.end() && field->second == sum)
+                    << part << " is not " << sum << ", " << text(world);
+            }
+            for (const auto& [reference, units] : ledger) {
+                EXPECT_EQ(units, std::to_string(kCredited)) << reference << ", " << text(world);
+            }
+        }
+    }
+    static bool is_credited(const World& world, const std::string& reference) {
+        return std::ranges::any_of(world.data.hashes, [&](const auto& hash) {
+            return hash.first.starts_with("t:credits:") && hash.second.contains(reference);
+        });
+    }
+
     bool has(Kind kind) const { return std::ranges::find(kinds_, kind) != kinds_.end(); }
     bool makes_first_key() const { return has(Kind::kIssue) || has(Kind::kImport); }
     bool has_promised(const World& world, Kind kind) const {
@@ -223,6 +250,12 @@ class Judge {
                         (exists == (kinds_[i] == Kind::kSetGroup) && is_listed == exists);
                 break;
             }
+            case Kind::kCredit:
+                holds = is_credited(world, "order");
+                break;
+            case Kind::kCreditMore:
+                holds = is_credited(world, value);
+                break;
             case Kind::kReset:
                 break;
         }
@@ -252,9 +285,21 @@ class Judge {
         }
         check_audit(world);
         check_given(world);
+        check_credits(world);
     }
 
     static bool is_given(Kind kind) { return kind == Kind::kRotateTo || kind == Kind::kReplaceTo; }
+
+    /// A credit is in the audit. The entry is made first, so two credits with the same reference at
+    /// the same time may have two, which name it.
+    void check_credits(const World& world) const {
+        int audited = 0;
+        for (std::size_t i = 0; i < kinds_.size(); ++i) {
+            audited += kinds_[i] == Kind::kCredit ? search_.audited(world, i) : 0;
+        }
+        EXPECT_TRUE(audited > 0 || !is_credited(world, "order"))
+            << "a credit without an entry, " << text(world);
+    }
 
     /// Rotations to the same digest are one rotation: it is in the audit, and nothing but another
     /// operation makes it fail.
@@ -286,7 +331,7 @@ class Judge {
         int revocations = 0;
         for (std::size_t i = 0; i < kinds_.size(); ++i) {
             const int audited = search_.audited(world, i);
-            if (is_given(kinds_[i])) {
+            if (is_given(kinds_[i]) || kinds_[i] == Kind::kCredit) {
                 EXPECT_LE(audited, 1) << text(world);
             } else if (kinds_[i] == Kind::kRevoke) {
                 // What is revoked already is not changed.

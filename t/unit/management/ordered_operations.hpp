@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "module/management/balance.hpp"
 #include "module/management/groups.hpp"
 #include "module/management/operations.hpp"
 #include "t/unit/management/issue.hpp"
@@ -42,13 +43,16 @@ enum class Kind : std::uint8_t {
     kSetGroup,
     kDeleteGroup,
     kReset,
-    kBatch,  ///< disables the id, then enables it
+    kBatch,       ///< disables the id, then enables it
+    kCredit,      ///< always the same reference
+    kCreditMore,  ///< a reference of its own
 };
 
 /// The name of each kind, in the order of the kinds.
-inline constexpr std::array<std::string_view, 16> kNames{
-    "issue",   "import",    "rotate", "replace", "rotateTo", "replaceTo",   "rename", "move",
-    "disable", "disableIf", "enable", "revoke",  "setGroup", "deleteGroup", "reset",  "batch"};
+inline constexpr std::array<std::string_view, 18> kNames{
+    "issue",    "import",      "rotate",  "replace",   "rotateTo", "replaceTo",
+    "rename",   "move",        "disable", "disableIf", "enable",   "revoke",
+    "setGroup", "deleteGroup", "reset",   "batch",     "credit",   "creditMore"};
 
 inline std::string name_of(Kind kind) {
     return std::string(kNames.at(static_cast<std::size_t>(kind)));
@@ -74,10 +78,12 @@ inline const redis::Keys& all_keys() {
     return keys;
 }
 
-inline const PlanTable& table_of_group() {
+/// The plan table, in which an id has a balance.
+inline const PlanTable& table_of_id() {
     static const PlanTable table = [] {
         PlanTable made;
         made.name = "api";
+        made.plans.push_back({.name = "free", .rates = {Rate::balance()}});
         return made;
     }();
     return table;
@@ -161,8 +167,18 @@ inline Task<void> reset(Database& database) {
     Caller caller{database, all_keys(), "a"};
     UsageOwner owner{.id = kId};
     CountingTables tables;
-    tables.known.push_back(&table_of_group());
+    tables.known.push_back(&table_of_id());
     co_await reset_usage_of(std::move(caller), std::move(owner), std::move(tables));
+}
+
+inline constexpr std::int64_t kCredited = 5;
+
+inline Task<void> credit(Database& database, std::string reference) {
+    Caller caller{database, all_keys(), "a"};
+    Credit credit{.owner = {.id = kId}, .units = kCredited, .reference = std::move(reference)};
+    CountingTables tables;
+    tables.known.push_back(&table_of_id());
+    co_await credit_balance(std::move(caller), std::move(credit), std::move(tables));
 }
 
 inline FirstKey first_key(bool is_imported) {
@@ -212,6 +228,10 @@ inline Operation operation_of(Kind kind, std::size_t number) {
             return [](Database& d) { return reset(d); };
         case Kind::kBatch:
             return [](Database& d) { return disable_and_enable(d); };
+        case Kind::kCredit:
+            return [](Database& d) { return credit(d, "order"); };
+        case Kind::kCreditMore:
+            return [digest](Database& d) { return credit(d, digest); };
     }
     return {};
 }
