@@ -53,7 +53,7 @@ sub node {
 }
 my @nodes = map { node() } 1 .. 3;
 sub import_keys {
-    $nodes[0]->import_key($_, id => $_, plan => $plan{$_}, $_ eq 'free' ? (billing_day => 2) : ()) for keys %plan;
+    $nodes[0]->import_key($_, id => $_, plan => $plan{$_}, /free|slide/ ? (billing_day => 2) : ()) for keys %plan;
     $redis->cmd('ZADD', 't:ids', map { (1, $_) } keys %plan);
 }
 import_keys();
@@ -201,7 +201,7 @@ subtest 'an invoice' => sub {
     my @all = map { $_->{units} } @{ history('all') };
     is_deeply($of{all}, ["all,api,2028-02-01,2028-02-29,$all[0],,0", 'all,api,2028-03-01,2028-03-31,' . sum0(@all[1 .. $#all]) . ',,0'], 'those of the calendar');
     @lines = split /\n/, $tollgate->run(qw(export usage --by month --from 2028-03-01 --to 2028-03-30))->{out};
-    is_deeply([grep { !/^id,/ } @lines], [$of{free}[0]], 'those that end in a range, with all their days');
+    is_deeply([grep { /^(?:free|all)/ } @lines], [$of{free}[0]], 'those that end in a range, with all their days');
     my ($period) = map { JSON::PP::decode_json($_) } grep { /"day"/ } split /\n/, $tollgate->run(qw(--json export usage --by day --to), day(0))->{out};
     is_deeply($period, { id => 'day', table => 'api', first => day(0), last => day(0), units => history('day')->[0]{units}, limit => 1000000, over => 0 },
         'days with their limits');
@@ -213,6 +213,9 @@ subtest 'a revoked id' => sub {
     is($tollgate->run(qw(key revoke --yes all))->{status}, 0, 'revoke');
     is_deeply(history('all'), $before, 'keeps the history');
     like($tollgate->run(qw(export usage))->{out}, qr/^all,/m, '… which is exported');
+    my $months = $tollgate->run(qw(export usage --by month --to 2028-04-01))->{out} =~ s/^(?!slide).*\n//mgr;
+    is($tollgate->run(qw(key revoke --yes slide))->{status}, 0, 'revoke an id with a billing day');
+    is($tollgate->run(qw(export usage --by month --to 2028-04-01))->{out} =~ s/^(?!slide).*\n//mgr, $months, 'its months remain');
     is($tollgate->run(qw(usage nobody --history))->{status}, 3, 'an id that never existed');
     like($tollgate->run(qw(usage free --history))->{out}, qr/^DAY +TABLE +UNITS\n\Q${\ day(0)}\E +api +\d+\n/, 'as text');
 };

@@ -43,7 +43,7 @@ subtest 'revoked is for ever' => sub {
     my $yesterday = $tollgate->run(qw(export keys))->{out};
     succeeds(qw(key revoke --yes acme));
     wait_until('the end of the key', sub { status('stolen') == 401 });
-    is_deeply $redis->cmd('HGETALL', 't:key:' . sha256_hex('stolen')), ['revoked', 'acme'], 'it is remembered';
+    is_deeply { @{ $redis->cmd('HGETALL', 't:key:' . sha256_hex('stolen')) } }, { revoked => 'acme', plan => 'free' }, 'it is remembered, with its plan';
     is $redis->cmd('PTTL', 't:key:' . sha256_hex('stolen')), -1, '… for ever';
 
     my $again = imports($yesterday);

@@ -1,6 +1,7 @@
 #include "module/management/all_usage.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -16,7 +17,8 @@ constexpr std::size_t kMostDays = 5000;
 
 using Records = std::map<std::string, KeyRecord>;
 
-/// The records of the ids that have days, if periods are read.
+/// The records of the ids that have days, if periods are read. That of a revoked id has what it had
+/// then.
 Task<Records> records_of(Database& database, const redis::Keys& keys, const AllUsageQuery& query,
                          const std::vector<std::string>& ids,
                          const std::vector<UsageHistory>& histories) {
@@ -32,9 +34,24 @@ Task<Records> records_of(Database& database, const redis::Keys& keys, const AllU
     }
     KeyReader reader(database, keys);
     auto read = co_await reader.keys_of(std::move(with_days));
+    std::vector<redis::Command> ended;
     for (auto& of_id : read) {
         if (!of_id.keys.empty()) {
             records.emplace(of_id.id, std::move(of_id.keys.front().record));
+        } else {
+            ended.push_back({"SMEMBERS", keys.ended(of_id.id)});
+        }
+    }
+    std::vector<std::string> digests;
+    if (!ended.empty()) {
+        for (const auto& of_id : co_await run_all(database, std::move(ended))) {
+            std::ranges::move(of_id.texts(), std::back_inserter(digests));
+        }
+    }
+    auto revoked = co_await reader.read_anything(std::move(digests));
+    for (auto& key : revoked) {
+        if (!key.record.plan.empty()) {
+            records.emplace(key.revoked_of, std::move(key.record));
         }
     }
     co_return records;

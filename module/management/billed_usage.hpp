@@ -40,15 +40,15 @@ struct BilledPeriod {
     std::chrono::sys_days first;
     std::chrono::sys_days last;
     std::int64_t units = 0;
-    /// The limit of this period in the present plan of the id. Empty: it has none, or none is
-    /// known.
+    /// The limit of this period in the plan that the id has, or had when it was revoked. Empty: it
+    /// has none, or none is known.
     std::optional<std::int64_t> limit;
     std::int64_t over = 0;  ///< the units beyond the limit; 0 without a limit
 };
 
 /// The days or months of a history that end in this range, by their first day and table. `record`
-/// is that of the id; nullptr: it has no key, so its months are those of the calendar, and no limit
-/// is known.
+/// is that of the id; nullptr: it never had a key, so its months are those of the calendar, and no
+/// limit is known.
 std::vector<BilledPeriod> billed_periods(const UsageHistory& history, BilledBy by,
                                          const DayRange& ended, const KeyRecord* record,
                                          const CountingTables& tables);

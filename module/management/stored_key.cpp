@@ -23,6 +23,11 @@ constexpr std::array kOwnFields{std::pair(field::kOperation, &StoredKey::operati
                                 std::pair(field::kHint, &StoredKey::hint),
                                 std::pair(field::kIssued, &StoredKey::issued)};
 
+/// Whether an invoice of the time before a revocation needs the field.
+bool is_billed(std::string_view name) {
+    return name == field::kPlan || name == field::kLimits || name == field::kBillingDay;
+}
+
 }  // namespace
 
 std::chrono::sys_seconds StoredKey::issue_time() const {
@@ -53,9 +58,15 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
     }
     const auto fields = hash.fields();
     if (fields[field::kId].empty() && !fields[field::kRevoked].empty()) {
-        return StoredKey{.digest = std::string(digest),
-                         .revoked_of = std::string(fields[field::kRevoked]),
-                         .stored_fields = hash.texts()};
+        StoredKey revoked{.digest = std::string(digest),
+                          .revoked_of = std::string(fields[field::kRevoked]),
+                          .stored_fields = hash.texts()};
+        for (const auto& part : redis::record_fields()) {
+            if (is_billed(part.name)) {
+                redis::read_field(part, fields[part.name], revoked.record);
+            }
+        }
+        return revoked;
     }
     const auto stored_state = fields[field::kState];
     // An invalid time is 1970, as in the record.
@@ -100,8 +111,9 @@ std::vector<redis::Command> write_revoked(const std::string& hash, const StoredK
     commands.push_back(std::move(note));
     redis::Command remove{"HDEL", hash};
     for (std::size_t i = 0; i < read.stored_fields.size(); i += 2) {
-        if (read.stored_fields[i] != field::kRevoked) {
-            remove.push_back(read.stored_fields[i]);
+        const auto& name = read.stored_fields[i];
+        if (name != field::kRevoked && !is_billed(name)) {
+            remove.push_back(name);
         }
     }
     if (remove.size() > 2) {

@@ -33,8 +33,8 @@ struct StoredKey {
     /// What Redis has under the name of the key is no record: it has another type, or no id.
     /// Gateways reject the key, and an operation can only remove it.
     bool is_invalid = false;
-    /// The id that had the key when it was revoked, see record_field::kRevoked. There is nothing
-    /// else then. Empty for all others.
+    /// The id that had the key when it was revoked, see record_field::kRevoked. The record has only
+    /// what an invoice needs then. Empty for all others.
     std::string revoked_of{};
     /// The minute of the last use: see KeyReader::with_last_uses(). Empty: none, or not read.
     std::optional<std::chrono::sys_seconds> used{};

@@ -98,21 +98,46 @@ std::string format_billing_day(const BillingDay& billing) {
     return text;
 }
 
+namespace {
+
+/// What another program has stored may be no billing day: gateways refuse the record.
+BillingDay stored_or_calendar(std::string_view text) {
+    try {
+        return parse_stored_billing_day(text);
+    } catch (const ParseError&) {
+        return {};
+    }
+}
+
+/// A day of the month by which the running month has begun. After several changes, it may have
+/// begun by a day that is not known any more: then it is that of its first day.
+unsigned running_day(const BillingDay& billing, sys_days today) {
+    const sys_days begin = month_begin(billing, today);
+    if (today >= billing.from && last_begin(billing.day, today) == begin) {
+        return billing.day;
+    }
+    return last_begin(billing.before, today) == begin
+               ? billing.before
+               : static_cast<unsigned>(std::chrono::year_month_day(begin).day());
+}
+
+}  // namespace
+
 std::string changed_billing_day(std::string_view before, std::string_view after, sys_days today) {
-    const auto old = parse_stored_billing_day(before);
+    const auto old = stored_or_calendar(before);
     const auto wanted = parse_stored_billing_day(after);
     if (wanted.day == old.day) {
-        return std::string(before);
+        return format_billing_day(old);
     }
-    // Until `from`, the day before applies still.
-    const unsigned running = today < old.from ? old.before : old.day;
-    if (wanted.day == running) {
+    const unsigned running = running_day(old, today);
+    const bool applies = today >= old.from;
+    if (!applies && wanted.day == running) {
         return std::string(after);
     }
-    const BillingDay changed{
-        .day = wanted.day,
-        .before = running,
-        .from = std::min(next_begin(running, today), next_begin(wanted.day, today))};
+    const BillingDay changed{.day = wanted.day,
+                             .before = running,
+                             .from = std::min(next_begin(applies ? old.day : running, today),
+                                              next_begin(wanted.day, today))};
     if (changed.from > kLatestBillingChange) {
         throw ParseError("a billing day cannot be changed after the year 2149");
     }

@@ -36,9 +36,10 @@ BillingDay parse_stored_billing_day(std::string_view text);
 /// day, the day before, and when it applies. Empty: the calendar.
 std::string format_billing_day(const BillingDay& billing);
 
-/// The billing day of an id that gets another day of the month: the month that contains `today`
-/// ends when a month would end by either of them. Both texts are as Redis stores them; empty: the
-/// calendar. Throws ParseError, also if `today` is later than kLatestBillingChange.
+/// The billing day of an id that gets another day of the month: the month that contains `today` has
+/// begun as before, and ends when a month would end by either of them. Both texts are as Redis
+/// stores them; empty, and a `before` that is no billing day: the calendar. Throws ParseError, also
+/// if `today` is later than kLatestBillingChange.
 std::string changed_billing_day(std::string_view before, std::string_view after,
                                 std::chrono::sys_days today);
 

@@ -17,14 +17,19 @@ void bound(Map& map) {
     }
 }
 
-/// Both texts as one. Neither contains the separator.
+/// What is of a key and what is of its group, as one text. Neither contains the separator.
 std::string joined(std::string_view of_key, std::string_view of_group) {
     return std::string(of_key).append(1, '\n').append(of_group);
 }
 
-/// What the quotas of a plan depend on beside it and the limits. Most records have only a plan.
-std::string plan_text(const KeyRecord& record) {
-    return record.billing_day.empty() ? record.plan : joined(record.plan, record.billing_day);
+/// The plan of a record, and its billing day. A plan does not contain the separator. Most records
+/// have only a plan.
+std::string plan_and_day(const KeyRecord& record) {
+    std::string text = record.plan;
+    if (!record.billing_day.empty()) {
+        text.append(1, '\t').append(record.billing_day);
+    }
+    return text;
 }
 
 }  // namespace
@@ -46,8 +51,8 @@ std::shared_ptr<const Quotas> PlanQuotas::choose(const KeyRecord& key,
 }
 
 std::shared_ptr<const Quotas> PlanQuotas::find(const KeyRecord& key, const KeyRecord* group) {
-    return group == nullptr ? find(plan_text(key), key.limits, key, nullptr)
-                            : find(joined(plan_text(key), plan_text(*group)),
+    return group == nullptr ? find(plan_and_day(key), key.limits, key, nullptr)
+                            : find(joined(plan_and_day(key), plan_and_day(*group)),
                                    joined(key.limits, group->limits), key, group);
 }
 

@@ -257,6 +257,39 @@ TEST(PlanQuotas, KnowsThoseOfEachPlanOfAKeyAndItsGroup) {
     EXPECT_EQ(quotas.find(key("free")), alone);
 }
 
+/// A plan may have the name of a day.
+TEST(PlanQuotas, KnowsTheMonthsOfAKeyAndItsGroupApart) {
+    const std::vector<Plan> plans{{"1", Plan::Kind::kLimited, {{10, Period::month()}}, false},
+                                  {"15", Plan::Kind::kLimited, {{20, Period::month()}}, false}};
+    const PlanTable api = table("api", plans);
+    PlanTable teams = table("teams", plans);
+    teams.by_group = true;
+    const std::array<const PlanTable*, 2> tables{&api, &teams};
+    std::vector<KeyRecord> records;
+    for (const auto* const plan : {"1", "15"}) {
+        for (const auto* const day : {"", "15", "15 1 2027-05-15"}) {
+            records.push_back(key(plan));
+            records.back().billing_day = day;
+        }
+    }
+    PlanQuotas quotas(tables);
+    const auto check = [&](const KeyRecord& of_key, const KeyRecord* of_group) {
+        const auto expected = choose_quotas(tables, of_key, of_group);
+        const auto found = quotas.find(of_key, of_group);
+        ASSERT_EQ(found->size(), expected->size());
+        for (std::size_t i = 0; i < found->size(); ++i) {
+            EXPECT_EQ((*found)[i].rates, (*expected)[i].rates)
+                << of_key.plan << " " << of_key.billing_day;
+        }
+    };
+    for (const auto& of_key : records) {
+        check(of_key, nullptr);
+        for (const auto& of_group : records) {
+            check(of_key, &of_group);
+        }
+    }
+}
+
 TEST(LayoutName, DiffersForWhatANodeCountsApart) {
     const auto name = [](std::vector<Rate> rates, bool sliding = false) {
         TableQuota quota;
@@ -269,6 +302,7 @@ TEST(LayoutName, DiffersForWhatANodeCountsApart) {
     EXPECT_EQ(name({{kLargestSmallLimit, 60s}}), "60") << "limits are no part of it";
     EXPECT_EQ(name({{10, 60s}, {kNoLimit, 24h}}), "60-86400");
     EXPECT_EQ(name({{10, Period::month()}}, true), "month-sliding");
+    EXPECT_NE(name({{10, Period::month({.day = 15})}}), name({{10, Period::month()}}));
     EXPECT_EQ(name({{kLarge, 60s}}), "60-large");
     EXPECT_EQ(name({{10, 1s, 20}, {kNoLimit, 24h}}), "1b-86400-large");
     EXPECT_EQ(name({{kLarge, 60s}}, true), "60-sliding-large");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -150,7 +151,14 @@ TEST(DayOfBilling, EndsTheRunningMonthByTheEarlierDayIfItIsChanged) {
     EXPECT_EQ(changed(later, "20", kToday), "20 1 2027-05-20") << "another day before it applies";
     EXPECT_EQ(changed(later, "20", 2027y / 5 / 16), "20 15 2027-05-20");
     EXPECT_EQ(changed("31", "30", 2027y / 2 / 27), "30 31 2027-02-28");
+    EXPECT_EQ(changed("1 15 2027-05-15", "20", 2027y / 5 / 20), "20 15 2027-06-01")
+        << "the running month is a short one, which began on the 15th";
+    EXPECT_EQ(changed("20 15 2027-06-01", "1", 2027y / 5 / 21), "1 15 2027-06-01")
+        << "it is set back";
+    EXPECT_EQ(changed("1 15 2027-05-15", "15", 2027y / 5 / 20), "15 15 2027-06-01");
     EXPECT_EQ(changed("10", "10", kToday), "10");
+    EXPECT_EQ(changed("x", "10", kToday), "10 1 2027-06-01") << "what is stored is invalid";
+    EXPECT_EQ(changed("x", "", kToday), "");
     EXPECT_EQ(changed("", "10", kToday), "10 1 2027-06-01")
         << "the day begins: its month has begun";
     EXPECT_THROW(changed("", "10", 2150y / 1 / 1), ParseError);
@@ -181,6 +189,39 @@ TEST(DayOfBilling, KeepsTheRunningMonthIfItIsChanged) {
                 ASSERT_EQ(roll(count, month_of(second), later).count, 5) << first << ", " << second;
                 ASSERT_EQ(roll(count, month_of(second), ends(second, later)).count, 0);
             }
+        }
+    }
+}
+
+/// Any number of changes, also within a month that one of them has made shorter.
+TEST(DayOfBilling, ChangesLeaveTheBeginOfTheRunningMonth) {
+    std::mt19937_64 random(3);
+    const auto any = [&](int from, int to) {
+        return std::uniform_int_distribution(from, to)(random);
+    };
+    const auto begin_of = [](std::string_view stored, sys_days day) {
+        return month_begin(parse_stored_billing_day(stored), day);
+    };
+    for (int i = 0; i < 3000; ++i) {
+        std::string stored = format_billing_day({.day = static_cast<unsigned>(any(1, 31))});
+        sys_days today = sys_days(2027y / 1 / 1) + days(any(0, 700));
+        std::string trace = stored;
+        for (int changes = 0; changes < 5; ++changes) {
+            const auto begin = begin_of(stored, today);
+            stored = changed(stored, std::to_string(any(1, 31)), today);
+            trace += ", on " + format_time(today) + " " + stored;
+            ASSERT_EQ(begin_of(stored, today), begin) << trace;
+            sys_days last = begin;
+            for (sys_days day = today; day < today + days(70); day += days(1)) {
+                const auto current = begin_of(stored, day);
+                ASSERT_TRUE(current == last || current == day) << trace;
+                ASSERT_LE(day - current, days(31)) << trace;
+                ASSERT_EQ(next_month_begin(parse_stored_billing_day(stored), day) == day + days(1),
+                          begin_of(stored, day + days(1)) == day + days(1))
+                    << trace;
+                last = current;
+            }
+            today += days(any(0, 40));
         }
     }
 }

@@ -168,8 +168,12 @@ TEST_F(AcquireScript, TermsMayChangeWithinACall) {
     sliding->front().sliding = true;
     auto month = std::make_shared<Quotas>(*acquire_of({{5, kHour}}).quotas);
     month->front().rates.push_back({8, Period::month()});
-    const std::array<std::shared_ptr<const Quotas>, 8> of_ids{
-        frequent, frequent, one_window, frequent, sliding, sliding, month, frequent};
+    auto billing = std::make_shared<Quotas>(*month);
+    billing->front().rates.back().period = Period::month({.day = 15});
+    // Terms with a month are read again after those of other ids.
+    const std::array<std::shared_ptr<const Quotas>, 13> of_ids{
+        frequent, frequent, one_window, frequent, sliding, sliding, month,
+        frequent, month,    billing,    month,    billing, frequent};
     std::vector<std::string> ids;
     std::vector<Acquire> acquires;
     for (std::size_t i = 0; i < of_ids.size(); ++i) {

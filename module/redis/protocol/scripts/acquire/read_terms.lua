@@ -63,8 +63,12 @@ for _ = 1, tables do
             current[window + 1], has_bucket = false, true
             current[window + 2] = {rate = -length, token = token + 0, empty = burst * token}
         else
-            read_month, months = read_month or rare('month'), months or {}
-            ARGV[argument], months[argument] = read_month(ARGV[argument], now)
+            -- Terms may be read again, after those of other ids.
+            months = months or {}
+            if not months[argument] then
+                read_month = read_month or rare('month')
+                ARGV[argument], months[argument] = read_month(ARGV[argument], now)
+            end
             current[window + 1] = months[argument].number
         end
         window = window + 2

@@ -3,9 +3,10 @@
 -- terms, `number` that of the longest window, `new` is true if this window is.
 return function(name, values, at, windows, width, number, new, months, now)
     local length, month = ARGV[at + 1 + 2 * windows], months and months[at + 2 * windows]
-    -- A month that is kept has another end than the current one: no month has more than 31 days.
-    local window_ends = length > 0 and (number + 1) * length or number == month.number and month.ends
-                        or math.max(month.ends, (number + 31) * 86400000)
+    local window_ends = (number + 1) * length
+    if length == 0 then
+        window_ends = select(2, month.at(number * 86400000))
+    end
     if length == kBalanceLength + 0 then
         window_ends = now + 366 * 86400000
     end

@@ -84,7 +84,7 @@ return function(levels, at, tables, key, reply, last, now, taken, settled, found
             if levels[at] and length >= 0 and limit > 0 and (reported or used * 100 >= limit * levels[at][1]) then
                 local period = ARGV[fields + window * width]:match('[^.]*')
                 local month = months and months[at + 2 + 2 * window]
-                local month_ends = month and number == month.number and month.ends
+                local month_ends = month and select(2, month.at(number * 86400000))
                 local noticed = redis.pcall('HMGET', name, period .. '.' .. window_part.kNoticed)[1]
                 local of, marks = tostring(noticed):match('^(%d+):(.*)')
                 marks = tonumber(of) == number and marks or ''
