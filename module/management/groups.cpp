@@ -19,7 +19,7 @@ GroupRecord group_in(std::string group, const redis::Value& hash) {
     const auto fields = hash.fields();
     KeyRecord record;
     for (const auto& part : redis::record_fields()) {
-        if (is_field_of_group(part)) {
+        if (part.sets_quotas) {
             redis::read_field(part, fields[part.name], record);
         }
     }
@@ -44,7 +44,7 @@ std::vector<redis::Command> writing_of(const std::string& name, const KeyRecord&
     redis::Command set{"HSET", name, std::string(field::kId), record.id};
     redis::Command remove{"HDEL", name};
     for (const auto& part : redis::record_fields()) {
-        if (!is_field_of_group(part)) {
+        if (!part.sets_quotas) {
             continue;
         }
         auto text = redis::stored_text(part, record);
@@ -183,11 +183,6 @@ GroupRecord group_of(const KeyRecord& record) {
             .billing_day = record.billing_day};
 }
 
-bool is_field_of_group(const redis::RecordField& field) {
-    return field.name == field::kPlan || field.name == field::kLimits ||
-           field.name == field::kBillingDay;
-}
-
 Task<GroupRecord> read_group(Database& database, const redis::Keys& keys, std::string group) {
     redis::Command read{"HGETALL", keys.group(group)};
     const auto hash = co_await run(database, std::move(read));
@@ -283,7 +278,7 @@ void write_group(JsonWriter& json, const GroupRecord& group) {
 void write_fields_of_group(JsonWriter& json, const GroupRecord& group) {
     const auto record = record_of(group);
     for (const auto& part : redis::record_fields()) {
-        if (is_field_of_group(part)) {
+        if (part.sets_quotas) {
             write_field(json, part, redis::shown_text(part, record));
         }
     }

@@ -27,9 +27,6 @@ KeyRecord record_of(const GroupRecord& group);
 /// Makes a group from a record that has its fields.
 GroupRecord group_of(const KeyRecord& record);
 
-/// The fields of a record that change_group() sets: `plan`, `limits` and `billing_day`.
-bool is_field_of_group(const redis::RecordField& field);
-
 /// The record of a group. Throws OperationError with Reason::kUnknownGroup if it has
 /// none.
 Task<GroupRecord> read_group(Database& database, const redis::Keys& keys, std::string group);

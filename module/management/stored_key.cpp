@@ -23,9 +23,11 @@ constexpr std::array kOwnFields{std::pair(field::kOperation, &StoredKey::operati
                                 std::pair(field::kHint, &StoredKey::hint),
                                 std::pair(field::kIssued, &StoredKey::issued)};
 
-/// Whether an invoice of the time before a revocation needs the field.
-bool is_billed(std::string_view name) {
-    return name == field::kPlan || name == field::kLimits || name == field::kBillingDay;
+/// Whether a key keeps the field when it is revoked.
+bool is_kept(std::string_view name) {
+    return std::ranges::any_of(redis::record_fields(), [&](const redis::RecordField& part) {
+        return part.sets_quotas && part.name == name;
+    });
 }
 
 }  // namespace
@@ -62,7 +64,7 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
                           .revoked_of = std::string(fields[field::kRevoked]),
                           .stored_fields = hash.texts()};
         for (const auto& part : redis::record_fields()) {
-            if (is_billed(part.name)) {
+            if (part.sets_quotas) {
                 redis::read_field(part, fields[part.name], revoked.record);
             }
         }
@@ -112,7 +114,7 @@ std::vector<redis::Command> write_revoked(const std::string& hash, const StoredK
     redis::Command remove{"HDEL", hash};
     for (std::size_t i = 0; i < read.stored_fields.size(); i += 2) {
         const auto& name = read.stored_fields[i];
-        if (name != field::kRevoked && !is_billed(name)) {
+        if (name != field::kRevoked && !is_kept(name)) {
             remove.push_back(name);
         }
     }

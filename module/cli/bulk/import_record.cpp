@@ -126,7 +126,7 @@ management::GroupRecord take_group(JsonBody& members) {
     const auto changes = management::take_changes(members, std::nullopt);
     members.require_empty();
     for (const auto& field : redis::record_fields()) {
-        if (changes.values.contains(field.name) && !management::is_field_of_group(field)) {
+        if (changes.values.contains(field.name) && !field.sets_quotas) {
             refuse_record(std::string(field.name) + " is no value of a group");
         }
     }

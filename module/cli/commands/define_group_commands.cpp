@@ -37,7 +37,7 @@ void define_group(CLI::App& app, CommandLine& line) {
     CLI::App& set = add_group_command(
         group, "set", "Store or change the plan and the limits of a group", line, set_group);
     for (const auto& field : redis::record_fields()) {
-        if (management::is_field_of_group(field)) {
+        if (field.sets_quotas) {
             add_field_option(set, field, line);
         }
     }

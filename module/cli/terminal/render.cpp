@@ -117,7 +117,7 @@ std::string record_text(const management::GroupRecord& group) {
     Rows rows{{"group", group.id}};
     const auto record = management::record_of(group);
     for (const auto& field : redis::record_fields()) {
-        if (management::is_field_of_group(field)) {
+        if (field.sets_quotas) {
             rows.push_back(
                 {std::string(field.name), text_or_dash(redis::shown_text(field, record))});
         }

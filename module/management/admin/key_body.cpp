@@ -202,7 +202,7 @@ KeyChanges read_group_changes(std::string_view body) {
     JsonBody json(body);
     KeyChanges changes;
     for (const auto& field : redis::record_fields()) {
-        if (!is_field_of_group(field)) {
+        if (!field.sets_quotas) {
             continue;
         }
         if (auto value = take_value(json, field, std::nullopt)) {

@@ -3,7 +3,6 @@
 
 #include "module/management/admin/admin_api.hpp"
 #include "module/management/admin/resources.hpp"
-#include "module/management/groups.hpp"
 #include "module/management/operations.hpp"
 #include "module/redis/protocol/record_fields.hpp"
 #include "module/text/ascii.hpp"
@@ -154,18 +153,13 @@ std::string paths() {
     return text + "}}";
 }
 
-/// Whether operations on keys set a field.
-bool is_field_of_key(const redis::RecordField& field) {
-    return field.is_settable;
-}
-
-/// The names of these fields, with these values, as members of an object. Without values, as
-/// elements of a list.
-std::string members(bool (*is_one)(const redis::RecordField& field),
+/// The names of the fields that have a property, with these values, as members of an object.
+/// Without values, as elements of a list.
+std::string members(bool redis::RecordField::*property,
                     std::string_view redis::RecordField::*value) {
     std::string text;
     for (const auto& field : redis::record_fields()) {
-        if (is_one(field)) {
+        if (field.*property) {
             text.append(text.empty() ? "\"" : ", \"").append(field.name).append("\"");
             text.append(value == nullptr ? "" : ": ").append(value == nullptr ? "" : field.*value);
         }
@@ -190,16 +184,17 @@ std::string openapi_document(std::string_view location) {
     replace_all(document, R"("{PATHS}")", paths());
     replace_all(document, R"("{KEY}": 0)", members_of(object_in(kTexts, "key")));
     replace_all(document, R"("{STATES}")", list_of(kStates));
+    constexpr auto kOfKey = &redis::RecordField::is_settable;
+    constexpr auto kOfGroup = &redis::RecordField::sets_quotas;
     constexpr auto kShown = &redis::RecordField::shown_schema;
     constexpr auto kNew = &redis::RecordField::new_schema;
-    replace_all(document, R"("{NAMES}")", members(is_field_of_key, nullptr));
-    replace_all(document, R"("{SHOWN}": 0)", members(is_field_of_key, kShown));
-    replace_all(document, R"("{SETTABLE}": 0)", members(is_field_of_key, kNew));
-    replace_all(document, R"("{EXAMPLES}": 0)",
-                members(is_field_of_key, &redis::RecordField::example));
-    replace_all(document, R"("{NAMES_OF_GROUP}")", members(is_field_of_group, nullptr));
-    replace_all(document, R"("{SHOWN_OF_GROUP}": 0)", members(is_field_of_group, kShown));
-    replace_all(document, R"("{SETTABLE_OF_GROUP}": 0)", members(is_field_of_group, kNew));
+    replace_all(document, R"("{NAMES}")", members(kOfKey, nullptr));
+    replace_all(document, R"("{SHOWN}": 0)", members(kOfKey, kShown));
+    replace_all(document, R"("{SETTABLE}": 0)", members(kOfKey, kNew));
+    replace_all(document, R"("{EXAMPLES}": 0)", members(kOfKey, &redis::RecordField::example));
+    replace_all(document, R"("{NAMES_OF_GROUP}")", members(kOfGroup, nullptr));
+    replace_all(document, R"("{SHOWN_OF_GROUP}": 0)", members(kOfGroup, kShown));
+    replace_all(document, R"("{SETTABLE_OF_GROUP}": 0)", members(kOfGroup, kNew));
     replace_all(document, "{OVERLAP}", kDefaultOverlap);
     replace_all(document, R"("{LOCATION}")", std::move(url).take());
     return document;

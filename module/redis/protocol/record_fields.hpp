@@ -41,6 +41,9 @@ struct RecordField {
     bool is_settable = true;   ///< by operations on keys
     bool is_required = false;  ///< whether each key has it
     bool limits_key = false;   ///< a key cannot change it of its own id
+    /// Whether the quotas of an id depend on it. A group has only these fields, and a revoked key
+    /// keeps them for its last invoice.
+    bool sets_quotas = false;
 
     // These members are for the OpenAPI document, as JSON.
     std::string_view shown_schema{};  ///< the JSON Schema of what is shown
