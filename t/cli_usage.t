@@ -25,7 +25,7 @@ $tollgate->run(qw(key issue --plan p --id u2));
 
 subtest 'usage' => sub {
     is_deeply $tollgate->json('usage', 'u'),
-        { id => 'u', plan => 'p', limits => undef, state => 'active', banned_until => undef, complete => JSON::PP::true(), windows => [], group => undef }, 'nothing is counted yet';
+        { id => 'u', plan => 'p', limits => undef, billing_day => undef, state => 'active', banned_until => undef, complete => JSON::PP::true(), windows => [], group => undef }, 'nothing is counted yet';
     like $tollgate->run('usage', 'u')->{out}, qr/^plan +p\n.*\n\nNothing is counted\.\n\z/ms, '… as text';
     my $now = now();
     my ($hour, $day) = map { int($now / $_) } 3600, 86400;

@@ -214,7 +214,8 @@ subtest 'a revoked id' => sub {
     is_deeply(history('all'), $before, 'keeps the history');
     like($tollgate->run(qw(export usage))->{out}, qr/^all,/m, '… which is exported');
     my $months = $tollgate->run(qw(export usage --by month --to 2028-04-01))->{out} =~ s/^(?!slide).*\n//mgr;
-    is($tollgate->run(qw(key revoke --yes slide))->{status}, 0, 'revoke an id with a billing day');
+    like($months, qr/^slide,api,2028-02-02,/m, 'the months of an id with a billing day');
+    is($tollgate->run(qw(key revoke --yes slide))->{status}, 0, 'revoke it');
     is($tollgate->run(qw(export usage --by month --to 2028-04-01))->{out} =~ s/^(?!slide).*\n//mgr, $months, 'its months remain');
     is($tollgate->run(qw(usage nobody --history))->{status}, 3, 'an id that never existed');
     like($tollgate->run(qw(usage free --history))->{out}, qr/^DAY +TABLE +UNITS\n\Q${\ day(0)}\E +api +\d+\n/, 'as text');

@@ -90,7 +90,7 @@ END
     near(bytes_each($redis, $number, sub { $script->($redis, <<'END') }), $shown{'a note'}, 'a note that a key was revoked');
         for i = 1, tonumber(ARGV[1]) do
             local digest, id = redis.sha1hex(i) .. string.sub(redis.sha1hex(-i), 1, 24), 'key_' .. string.sub(redis.sha1hex(i), 1, 12)
-            redis.call('HSET', 'petstore:key:' .. digest, 'revoked', id)
+            redis.call('HSET', 'petstore:key:' .. digest, 'revoked', id, 'plan', 'free', 'created', '1795254000')
         end
 END
     $redis->cmd('FLUSHALL');

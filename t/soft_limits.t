@@ -59,9 +59,18 @@ subtest 'an invoice' => sub {
     my $command = Command->new(redis => $gateway->redis->address, prefix => 't:');
     wait_until('the plan tables', sub { $gateway->redis->cmd('EXISTS', 't:plans') });
     $gateway->redis->cmd('ZADD', 't:ids', 1, 'k1');
-    my %over = map { my $by = $_; $by => [map { [@{$_}{qw(units limit over)}] } map { JSON::PP::decode_json($_) }
-        split /\n/, $command->run(qw(--json export usage --to 9999-12-31 --by), $by)->{out}] } qw(day month);
-    is_deeply(\%over, { day => [[10, 3, 7]], month => [[10, 8, 2]] }, 'an export has the units beyond the limits');
+    my $over = sub {
+        return { map { my $by = $_; $by => [map { [@{$_}{qw(units limit over)}] } map { JSON::PP::decode_json($_) }
+            split /\n/, $command->run(qw(--json export usage --to 9999-12-31 --by), $by)->{out}] } qw(day month) };
+    };
+    my $billed = { day => [[10, 3, 7]], month => [[10, 8, 2]] };
+    is_deeply($over->(), $billed, 'an export has the units beyond the limits');
+    is($command->run(qw(key revoke --yes k1))->{status}, 0, 'the id is revoked');
+    is_deeply($over->(), $billed, '... and is billed by the plan that it had');
+    my $stored = { plan => 'own', limits => '2r/d', created => 5 };
+    $gateway->redis->cmd('HSET', 't:key:' . 'a' x 64, revoked => 'k1', %$stored);
+    $gateway->redis->cmd('SADD', 't:ended:{k1}', 'a' x 64);
+    is_deeply($over->(), $billed, '... not by that of an earlier key');
 };
 
 subtest 'leases are not cut at the limit' => sub {

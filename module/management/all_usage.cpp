@@ -1,6 +1,7 @@
 #include "module/management/all_usage.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -17,8 +18,8 @@ constexpr std::size_t kMostDays = 5000;
 
 using Records = std::map<std::string, KeyRecord>;
 
-/// The records of the ids that have days, if periods are read. That of a revoked id has what it had
-/// then.
+/// The records of the ids that have days, if periods are read. That of a revoked id has what its
+/// last key had: an id that was issued again may have been revoked several times.
 Task<Records> records_of(Database& database, const redis::Keys& keys, const AllUsageQuery& query,
                          const std::vector<std::string>& ids,
                          const std::vector<UsageHistory>& histories) {
@@ -49,6 +50,7 @@ Task<Records> records_of(Database& database, const redis::Keys& keys, const AllU
         }
     }
     auto revoked = co_await reader.read_anything(std::move(digests));
+    std::ranges::stable_sort(revoked, std::greater<>(), &StoredKey::created);
     for (auto& key : revoked) {
         if (!key.record.plan.empty()) {
             records.emplace(key.revoked_of, std::move(key.record));

@@ -15,6 +15,7 @@ using std::chrono::sys_days;
 std::optional<std::int64_t> limit_of(const CountingTables& tables, const std::string& name,
                                      const KeyRecord& record, Period period) {
     const auto table = std::ranges::find(tables.known, name, &PlanTable::name);
+    // The limits of these tables are not those of all requests of an id.
     if (table == tables.known.end() || (*table)->counts_values() || (*table)->by_group) {
         return std::nullopt;
     }

@@ -47,8 +47,8 @@ struct BilledPeriod {
 };
 
 /// The days or months of a history that end in this range, by their first day and table. `record`
-/// is that of the id; nullptr: it never had a key, so its months are those of the calendar, and no
-/// limit is known.
+/// is that of the id; nullptr: Redis has none, as of a subject, so its months are those of the
+/// calendar, and no limit is known.
 std::vector<BilledPeriod> billed_periods(const UsageHistory& history, BilledBy by,
                                          const DayRange& ended, const KeyRecord* record,
                                          const CountingTables& tables);

@@ -272,16 +272,7 @@ Task<void> require_known_group(Database& database, const redis::Keys& keys, std:
 
 void write_group(JsonWriter& json, const GroupRecord& group) {
     json.member("id", group.id);
-    write_fields_of_group(json, group);
-}
-
-void write_fields_of_group(JsonWriter& json, const GroupRecord& group) {
-    const auto record = record_of(group);
-    for (const auto& part : redis::record_fields()) {
-        if (part.sets_quotas) {
-            write_field(json, part, redis::shown_text(part, record));
-        }
-    }
+    write_quota_fields(json, record_of(group));
 }
 
 }  // namespace tollgate::management

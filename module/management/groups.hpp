@@ -61,9 +61,6 @@ Task<Durability> delete_group(Caller caller, std::string group);
 Task<void> require_known_group(Database& database, const redis::Keys& keys, std::string group,
                                CountingTables tables);
 
-/// Writes the members that change_group() sets.
-void write_fields_of_group(JsonWriter& json, const GroupRecord& group);
-
 /// Writes the members of the JSON object of a group.
 void write_group(JsonWriter& json, const GroupRecord& group);
 

@@ -34,8 +34,9 @@ struct KeyChanges {
 /// Reason::kInvalid if it is not valid; the message begins with the name of the field.
 std::string new_value(const redis::RecordField& field, std::string_view text);
 
-/// Applies validated changes to a record. Throws OperationError with Reason::kInvalid if the meta
-/// would not be valid.
+/// Applies validated changes to the record of a new id or group, or to a copy for comparison; to
+/// one that exists, apply_at() does. Throws OperationError with Reason::kInvalid if the meta would
+/// not be valid.
 void apply(const KeyChanges& changes, KeyRecord& record);
 
 /// The day of a change by Redis's clock, if it depends on the day: it sets a billing day. Throws

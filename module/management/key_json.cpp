@@ -63,6 +63,14 @@ void write_field(JsonWriter& json, const redis::RecordField& field, const std::s
     }
 }
 
+void write_quota_fields(JsonWriter& json, const KeyRecord& record) {
+    for (const auto& field : redis::record_fields()) {
+        if (field.sets_quotas) {
+            write_field(json, field, redis::shown_text(field, record));
+        }
+    }
+}
+
 void write_key(JsonWriter& json, const KeysOfId& keys, std::chrono::sys_seconds now) {
     const StoredKey* current = keys.keys.empty() ? nullptr : &keys.keys.front();
     KeyRecord record = current == nullptr ? KeyRecord{} : current->record;

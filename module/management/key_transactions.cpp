@@ -376,8 +376,11 @@ std::vector<redis::Command> KeyTransactions::ending_of(const StoredKey& key, con
     if (ending == Ending::kForgotten) {
         return {{"DEL", hash}};
     }
-    auto commands = write_revoked(hash, key, id);
-    if (ending == Ending::kRotated) {
+    // The successor of a rotated key has its fields.
+    const bool is_rotated = ending == Ending::kRotated;
+    auto commands =
+        write_revoked(hash, key, id, is_rotated ? NoteTerms::kOmitted : NoteTerms::kKept);
+    if (is_rotated) {
         const auto kept = std::chrono::milliseconds(redis::kRotatedKept);
         commands.push_back({"PEXPIRE", hash, std::to_string(kept.count())});
     }

@@ -109,8 +109,7 @@ Task<KeyUsage> read_usage(Database& database, const redis::Keys& keys, std::stri
 void write_usage(JsonWriter& json, const KeyUsage& usage) {
     const KeyRecord record = record_of(usage.keys);
     json.member("id", usage.keys.id);
-    json.member_or_null("plan", record.plan);
-    json.member_or_null("limits", record.limits);
+    write_quota_fields(json, record);
     json.member("state", state_of(usage.keys, usage.now));
     write_time_or_null(json, "banned_until", usage.ban.until);
     json.member("complete", usage.complete);

@@ -23,11 +23,12 @@ constexpr std::array kOwnFields{std::pair(field::kOperation, &StoredKey::operati
                                 std::pair(field::kHint, &StoredKey::hint),
                                 std::pair(field::kIssued, &StoredKey::issued)};
 
-/// Whether a key keeps the field when it is revoked.
-bool is_kept(std::string_view name) {
-    return std::ranges::any_of(redis::record_fields(), [&](const redis::RecordField& part) {
-        return part.sets_quotas && part.name == name;
-    });
+/// Whether a note has the field if it has NoteTerms::kKept.
+bool is_of_terms(std::string_view name) {
+    return name == field::kCreated ||
+           std::ranges::any_of(redis::record_fields(), [&](const redis::RecordField& part) {
+               return part.sets_quotas && part.name == name;
+           });
 }
 
 }  // namespace
@@ -61,6 +62,8 @@ std::optional<StoredKey> read_stored_key(std::string_view digest, const redis::V
     const auto fields = hash.fields();
     if (fields[field::kId].empty() && !fields[field::kRevoked].empty()) {
         StoredKey revoked{.digest = std::string(digest),
+                          .created = redis::parse_unix_time(fields[field::kCreated])
+                                         .value_or(std::chrono::sys_seconds{}),
                           .revoked_of = std::string(fields[field::kRevoked]),
                           .stored_fields = hash.texts()};
         for (const auto& part : redis::record_fields()) {
@@ -101,7 +104,7 @@ Condition unchanged(std::string hash, const StoredKey& read) {
 }
 
 std::vector<redis::Command> write_revoked(const std::string& hash, const StoredKey& read,
-                                          std::string id) {
+                                          std::string id, NoteTerms terms) {
     redis::Command note{"HSET", hash, std::string(field::kRevoked), std::move(id)};
     std::vector<redis::Command> commands;
     if (read.is_invalid && read.stored_fields.empty()) {
@@ -114,7 +117,7 @@ std::vector<redis::Command> write_revoked(const std::string& hash, const StoredK
     redis::Command remove{"HDEL", hash};
     for (std::size_t i = 0; i < read.stored_fields.size(); i += 2) {
         const auto& name = read.stored_fields[i];
-        if (name != field::kRevoked && !is_kept(name)) {
+        if (name != field::kRevoked && (terms == NoteTerms::kOmitted || !is_of_terms(name))) {
             remove.push_back(name);
         }
     }

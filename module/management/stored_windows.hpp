@@ -40,11 +40,11 @@ std::optional<std::int64_t> parse_balance(std::string_view text);
 /// if it is no number.
 std::optional<StoredBalance> read_balance(const redis::Value& hash);
 
-/// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. A month
-/// begins on the billing day of the id or group. Skips
+/// Parses the reply to HGETALL of a quota's hash. Its fields have names such as `60.count`. Skips
 /// fields with other names. A value is 0 if it is not a number from 0 to the latest window, or to
-/// the largest count: see kLatestInstant and Units::kMost.
-StoredWindows read_windows(const redis::Value& hash, const BillingDay& billing = {});
+/// the largest count: see kLatestInstant and Units::kMost. A month begins on the billing day of the
+/// id or group.
+StoredWindows read_windows(const redis::Value& hash, const BillingDay& billing);
 
 /// The name of a field from its parts: see redis::window_field and redis::history_field.
 std::string joined(const std::array<std::string_view, 3>& parts);

@@ -51,6 +51,27 @@ std::string_view cut_word(std::string_view& text) {
     return word;
 }
 
+/// What another program has stored may be no billing day: gateways refuse the record.
+BillingDay stored_or_calendar(std::string_view text) {
+    try {
+        return parse_stored_billing_day(text);
+    } catch (const ParseError&) {
+        return {};
+    }
+}
+
+/// A day of the month by which the running month has begun. After several changes, it may have
+/// begun by a day that is not known any more: then it is that of its first day.
+unsigned running_day(const BillingDay& billing, sys_days today) {
+    const sys_days begin = month_begin(billing, today);
+    if (today >= billing.from && last_begin(billing.day, today) == begin) {
+        return billing.day;
+    }
+    return last_begin(billing.before, today) == begin
+               ? billing.before
+               : static_cast<unsigned>(std::chrono::year_month_day(begin).day());
+}
+
 }  // namespace
 
 sys_days month_begin(const BillingDay& billing, sys_days day) {
@@ -98,31 +119,6 @@ std::string format_billing_day(const BillingDay& billing) {
     return text;
 }
 
-namespace {
-
-/// What another program has stored may be no billing day: gateways refuse the record.
-BillingDay stored_or_calendar(std::string_view text) {
-    try {
-        return parse_stored_billing_day(text);
-    } catch (const ParseError&) {
-        return {};
-    }
-}
-
-/// A day of the month by which the running month has begun. After several changes, it may have
-/// begun by a day that is not known any more: then it is that of its first day.
-unsigned running_day(const BillingDay& billing, sys_days today) {
-    const sys_days begin = month_begin(billing, today);
-    if (today >= billing.from && last_begin(billing.day, today) == begin) {
-        return billing.day;
-    }
-    return last_begin(billing.before, today) == begin
-               ? billing.before
-               : static_cast<unsigned>(std::chrono::year_month_day(begin).day());
-}
-
-}  // namespace
-
 std::string changed_billing_day(std::string_view before, std::string_view after, sys_days today) {
     const auto old = stored_or_calendar(before);
     const auto wanted = parse_stored_billing_day(after);
@@ -132,7 +128,7 @@ std::string changed_billing_day(std::string_view before, std::string_view after,
     const unsigned running = running_day(old, today);
     const bool applies = today >= old.from;
     if (!applies && wanted.day == running) {
-        return std::string(after);
+        return format_billing_day({.day = wanted.day});
     }
     const BillingDay changed{.day = wanted.day,
                              .before = running,

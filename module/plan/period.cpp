@@ -29,9 +29,7 @@ constexpr std::string_view kMonthName = "month";
 
 /// The name of a period that is no number of seconds; empty for others.
 std::string_view own_name(Period period) {
-    return period.is_month()     ? kMonthName
-           : period.is_balance() ? kStoredBalance
-                                 : std::string_view();
+    return period.is_month() ? kMonthName : period.is_balance() ? kBalanceName : std::string_view();
 }
 
 /// The largest unit that divides the period, which has no name of its own.
@@ -91,7 +89,7 @@ std::optional<Period> parse_stored_period(std::string_view text) {
     if (text == kMonthName) {
         return Period::month();
     }
-    if (text == kStoredBalance) {
+    if (text == kBalanceName) {
         return Period::balance();
     }
     const auto seconds = parse_whole_number(text, 1, Period::kLongest.count());

@@ -93,8 +93,8 @@ std::string period_name(Period period);
 /// How Redis's fields name the period: by its seconds, or `month`, or `balance`.
 std::string stored_period(Period period);
 
-/// What stored_period writes for a balance.
-inline constexpr std::string_view kStoredBalance = "balance";
+/// The word for a balance in directives, and in the names of Redis's fields.
+inline constexpr std::string_view kBalanceName = "balance";
 
 /// Reads what stored_period writes; nullopt for another text.
 std::optional<Period> parse_stored_period(std::string_view text);

@@ -6,8 +6,8 @@ namespace tollgate {
 
 namespace {
 
-/// A cache is cleared at this size. Plans and limits come from key records; if there are so many,
-/// most are not used again.
+/// A cache is cleared at this size. Plans, limits and billing days come from key records; if there
+/// are so many, most are not used again.
 constexpr std::size_t kMostRemembered = 1024;
 
 template <typename Map>
@@ -22,25 +22,25 @@ std::string joined(std::string_view of_key, std::string_view of_group) {
     return std::string(of_key).append(1, '\n').append(of_group);
 }
 
-/// The plan of a record, and its billing day. A plan does not contain the separator. Most records
-/// have only a plan.
-std::string plan_and_day(const KeyRecord& record) {
-    std::string text = record.plan;
-    if (!record.billing_day.empty()) {
-        text.append(1, '\t').append(record.billing_day);
-    }
-    return text;
+/// The limits and the billing day of a record. Neither contains the separator.
+std::string terms_of(const KeyRecord& record) {
+    return std::string(record.limits).append(1, '\t').append(record.billing_day);
+}
+
+bool depends_on_record(const Plan& plan) {
+    return plan.kind == Plan::Kind::kCustom ||
+           std::ranges::any_of(plan.rates, [](const Rate& rate) { return rate.period.is_month(); });
 }
 
 }  // namespace
 
-bool PlanQuotas::is_custom(const KeyRecord& key, const KeyRecord* group) const {
+bool PlanQuotas::depend_on_records(const KeyRecord& key, const KeyRecord* group) const {
     return std::ranges::any_of(tables_, [&](const PlanTable* table) {
         if (table->by_group && group == nullptr) {
             return false;
         }
         const Plan* found = table->find(table->by_group ? group->plan : key.plan);
-        return found != nullptr && found->kind == Plan::Kind::kCustom;
+        return found != nullptr && depends_on_record(*found);
     });
 }
 
@@ -51,31 +51,26 @@ std::shared_ptr<const Quotas> PlanQuotas::choose(const KeyRecord& key,
 }
 
 std::shared_ptr<const Quotas> PlanQuotas::find(const KeyRecord& key, const KeyRecord* group) {
-    return group == nullptr ? find(plan_and_day(key), key.limits, key, nullptr)
-                            : find(joined(plan_and_day(key), plan_and_day(*group)),
-                                   joined(key.limits, group->limits), key, group);
-}
-
-std::shared_ptr<const Quotas> PlanQuotas::find(const std::string& plan_name,
-                                               const std::string& limits, const KeyRecord& key,
-                                               const KeyRecord* group) {
-    auto plan = by_plan_.find(plan_name);
+    const std::string plans = group == nullptr ? key.plan : joined(key.plan, group->plan);
+    auto plan = by_plan_.find(plans);
     if (plan == by_plan_.end()) {
-        const bool custom = is_custom(key, group);
-        Choice choice{custom, custom ? nullptr : choose(key, group), {}};
+        const bool depend = depend_on_records(key, group);
+        Choice choice{depend, depend ? nullptr : choose(key, group), {}};
         bound(by_plan_);
-        plan = by_plan_.emplace(plan_name, std::move(choice)).first;
+        plan = by_plan_.emplace(plans, std::move(choice)).first;
     }
     Choice& choice = plan->second;
-    if (!choice.custom) {
+    if (!choice.depends_on_records) {
         return choice.quotas;
     }
-    const auto known = choice.by_limits.find(limits);
-    if (known != choice.by_limits.end()) {
+    const std::string terms =
+        group == nullptr ? terms_of(key) : joined(terms_of(key), terms_of(*group));
+    const auto known = choice.by_terms.find(terms);
+    if (known != choice.by_terms.end()) {
         return known->second;
     }
-    bound(choice.by_limits);
-    return choice.by_limits.emplace(limits, choose(key, group)).first->second;
+    bound(choice.by_terms);
+    return choice.by_terms.emplace(terms, choose(key, group)).first->second;
 }
 
 }  // namespace tollgate

@@ -21,18 +21,16 @@ class PlanQuotas {
     std::shared_ptr<const Quotas> find(const KeyRecord& key, const KeyRecord* group = nullptr);
 
   private:
-    /// The quotas of a plan, or of a key's and its group's. If it is custom in a table, they depend
-    /// on the limits.
+    /// The quotas of a plan, or of a key's and its group's. If a table has a custom plan or a
+    /// month, they depend on the limits and the billing day, too.
     struct Choice {
-        bool custom = false;
+        bool depends_on_records = false;
         std::shared_ptr<const Quotas> quotas;
-        std::map<std::string, std::shared_ptr<const Quotas>, std::less<>> by_limits;
+        std::map<std::string, std::shared_ptr<const Quotas>, std::less<>> by_terms;
     };
 
-    bool is_custom(const KeyRecord& key, const KeyRecord* group) const;
+    bool depend_on_records(const KeyRecord& key, const KeyRecord* group) const;
     std::shared_ptr<const Quotas> choose(const KeyRecord& key, const KeyRecord* group) const;
-    std::shared_ptr<const Quotas> find(const std::string& plan_name, const std::string& limits,
-                                       const KeyRecord& key, const KeyRecord* group);
 
     std::span<const PlanTable* const> tables_;
     std::map<std::string, Choice, std::less<>> by_plan_;

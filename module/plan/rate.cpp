@@ -76,7 +76,7 @@ std::vector<Rate> parse_rates(std::span<const std::string_view> words) {
         if (is_burst(word)) {
             set_burst(rates, word);
         } else {
-            rates.push_back(word == kStoredBalance ? Rate::balance() : parse_rate(word));
+            rates.push_back(word == kBalanceName ? Rate::balance() : parse_rate(word));
         }
     }
     std::ranges::sort(rates, {}, &Rate::period);
@@ -127,7 +127,7 @@ void begin_months(std::vector<Rate>& rates, const BillingDay& billing) {
 
 void require_no_balance(std::span<const Rate> rates, std::string_view reason) {
     if (has_balance(rates)) {
-        throw ParseError(in_quotes(kStoredBalance) + " " + std::string(reason));
+        throw ParseError(in_quotes(kBalanceName) + " " + std::string(reason));
     }
 }
 

@@ -121,8 +121,7 @@ std::int64_t most_lease(const TableQuota& quota);
 
 /// Names the layout of a quota, and whether it is small: `3600-86400`, and `-sliding` or `-large`
 /// after it; `1b` is a bucket of a rate per second, and months that begin on another day have the
-/// code of their period. A node stores what it names apart, and so
-/// numbers its reports apart.
+/// code of their period. A node stores what it names apart, and so numbers its reports apart.
 std::string layout_name(const TableQuota& quota);
 
 /// The quotas of a key in all tables that decide together.
@@ -145,7 +144,7 @@ bool have_limit(const Quotas& quotas);
 /// The quotas of a key in these tables: one for each table, except for those where its plan is
 /// unlimited and that keep no history. A table that counts values has one without a value, and
 /// before it, if it keeps a history, one that counts all of them. In a table that counts groups,
-/// the plan and the limits are those of the record of the group; a key without a group (nullptr)
+/// what sets the quota is that of the record of the group; a key without a group (nullptr)
 /// is not counted there. nullopt if the plan is not in one of the tables. Throws ParseError if the
 /// limits of a record can't be parsed.
 std::optional<Quotas> choose_quotas(std::span<const PlanTable* const> tables, const KeyRecord& key,

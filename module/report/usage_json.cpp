@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "module/plan/bucket.hpp"
 #include "module/text/json_writer.hpp"

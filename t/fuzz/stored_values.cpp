@@ -39,7 +39,7 @@ void check_windows(const Value& hash) {
     for (const auto& [period, bucket] : read_buckets(hash)) {
         require(bucket.count >= 0 && bucket.previous >= 0);
     }
-    for (const auto& [period, window] : read_windows(hash)) {
+    for (const auto& [period, window] : read_windows(hash, BillingDay())) {
         const auto& [number, count, previous] = window.counted;
         require(number >= 0 && number <= window_number(kLatestInstant, period));
         require(count >= 0 && count <= Units::kMost);

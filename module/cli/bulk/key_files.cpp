@@ -124,7 +124,7 @@ void export_groups(RedisSession& session, const CommandLine& /*line*/) {
         for (const auto& group : page.groups) {
             lines += json_line([&](JsonWriter& json) {
                 json.member("group", group.id);
-                management::write_fields_of_group(json, group);
+                management::write_quota_fields(json, record_of(group));
             });
         }
         require_print(lines);

@@ -12,12 +12,11 @@ constexpr std::string_view kImportFilesNote =
     "`digest` (the SHA-256 of the key), and optionally `name`, `limits`, `billing_day`, `state`, "
     "`created`, `expires`, `scopes`, `meta`, `from`, `prefix` and `group`. An id that exists is "
     "not changed: if its keys and values are those of the line, it is unchanged, otherwise the "
-    "line "
-    "is refused. A line of `tollgate export balances` credits a balance. After an interruption, "
-    "run the command again. With --update, an id that exists "
-    "gets the values of its line: those that the line does not have are removed, and another key "
-    "replaces the current one as `key rotate` does. A line with `group` and without `id` declares "
-    "a group: its `plan`, `limits` and `billing_day`. Nothing else is changed.";
+    "line is refused. A line of `tollgate export balances` credits a balance. After an "
+    "interruption, run the command again. With --update, an id that exists gets the values of its "
+    "line: those that the line does not have are removed, and another key replaces the current one "
+    "as `key rotate` does. A line with `group` and without `id` declares a group: its `plan`, "
+    "`limits` and `billing_day`. Nothing else is changed.";
 
 constexpr std::string_view kExportBalancesNote =
     "A line is a credit: `tollgate import` adds its units to the balance of the same plan table, "
@@ -29,11 +28,11 @@ constexpr std::string_view kExportBalancesNote =
 
 constexpr std::string_view kExportUsageNote =
     "A line has the id, the plan table, the day and the units: id,table,day,units; with "
-    "--by id,table,first,last,units,limit,over. --json prints "
-    "JSON lines. Days are those of plan tables with `history`. Ids, also those that were revoked, "
-    "are in the order of their first creation; then follow subjects, which have no key. Units of a "
-    "day may still change shortly after its end, when nodes return leases and report what they "
-    "granted while Redis was unreachable.";
+    "--by id,table,first,last,units,limit,over. --json prints JSON lines. Days are those of plan "
+    "tables with `history`. Ids, also those that were revoked, are in the order of their first "
+    "creation; then follow subjects, which have no key. Units of a day may still change shortly "
+    "after its end, when nodes return leases and report what they granted while Redis was "
+    "unreachable.";
 
 }  // namespace
 

@@ -34,8 +34,8 @@ CLI::App& add_group_command(CLI::App& app, const std::string& name, const std::s
 
 void define_group(CLI::App& app, CommandLine& line) {
     CLI::App& group = add_group(app, "group", "Groups of ids, which share a quota");
-    CLI::App& set = add_group_command(
-        group, "set", "Store or change the plan and the limits of a group", line, set_group);
+    CLI::App& set =
+        add_group_command(group, "set", "Store or change the record of a group", line, set_group);
     for (const auto& field : redis::record_fields()) {
         if (field.sets_quotas) {
             add_field_option(set, field, line);
@@ -43,7 +43,7 @@ void define_group(CLI::App& app, CommandLine& line) {
     }
     add_force_option(set, line);
     add_note(set, kGroupNote);
-    add_group_command(group, "show", "Show the plan and the limits of a group", line, show_group);
+    add_group_command(group, "show", "Show the record of a group", line, show_group);
     add_redis_command(group, "list", "List the groups that have a plan", line, list_groups);
     add_group_command(group, "usage", "Show the quota usage of a group", line, show_group_usage);
     add_note(
@@ -52,8 +52,7 @@ void define_group(CLI::App& app, CommandLine& line) {
     add_credit_options(add_group_command(group, "credit", "Add units to the balance of a group",
                                          line, credit_group),
                        line);
-    add_group_command(group, "delete", "Remove the plan and the limits of a group", line,
-                      delete_group);
+    add_group_command(group, "delete", "Remove the record of a group", line, delete_group);
 }
 
 }  // namespace tollgate::cli

@@ -113,15 +113,19 @@ std::string windows_text(const std::vector<management::WindowUsage>& windows,
     return "\n" + align_columns(rows);
 }
 
-std::string record_text(const management::GroupRecord& group) {
-    Rows rows{{"group", group.id}};
-    const auto record = management::record_of(group);
+/// Adds the fields that set the quotas of an id or a group.
+void add_quota_fields(Rows& rows, const KeyRecord& record) {
     for (const auto& field : redis::record_fields()) {
         if (field.sets_quotas) {
             rows.push_back(
                 {std::string(field.name), text_or_dash(redis::shown_text(field, record))});
         }
     }
+}
+
+std::string record_text(const management::GroupRecord& group) {
+    Rows rows{{"group", group.id}};
+    add_quota_fields(rows, management::record_of(group));
     return align_columns(rows);
 }
 
@@ -138,10 +142,9 @@ std::string render_usage(Format format, const management::KeyUsage& usage) {
     }
     const auto& id = usage.keys.id;
     const KeyRecord record = usage.keys.keys.empty() ? KeyRecord{} : usage.keys.keys.front().record;
-    Rows about{{"id", id},
-               {"plan", text_or_dash(record.plan)},
-               {"limits", text_or_dash(record.limits)},
-               {"state", std::string(state_of(usage.keys, usage.now))}};
+    Rows about{{"id", id}};
+    add_quota_fields(about, record);
+    about.push_back({"state", std::string(state_of(usage.keys, usage.now))});
     if (usage.ban.until) {
         about.push_back({"banned", "until " + format_time(*usage.ban.until)});
     }

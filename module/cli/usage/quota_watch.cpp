@@ -83,9 +83,13 @@ std::int64_t largest_count(const management::StoredWindows& windows) {
 /// Units per second granted in the shortest current window, from its beginning until `now`. An
 /// estimate for a quota that was read only once.
 double average_rate(const management::StoredWindows& windows, Instant now) {
+    constexpr std::chrono::days kLongestMonth{31};
     for (const auto& [period, window] : windows) {
-        if (window.counted.number == window_number(now, period)) {
-            const auto elapsed = now - window_start(window.counted.number, period);
+        const auto elapsed = now - window_start(window.counted.number, period);
+        const bool is_current = period.is_month()
+                                    ? elapsed < kLongestMonth
+                                    : window.counted.number == window_number(now, period);
+        if (is_current) {
             const double seconds = std::chrono::duration<double>(elapsed).count();
             return static_cast<double>(window.counted.count) / std::max(seconds, 1.0);
         }
@@ -260,7 +264,8 @@ void QuotaWatch::read(const std::vector<Ids::iterator>& batch) {
 /// Updates a quota from its hash. Returns false if the hash is empty. `seconds` is the time since
 /// the last reading, 0 if there was none.
 bool QuotaWatch::update(Quota& quota, const redis::Value& hash, double seconds) const {
-    auto windows = management::read_windows(hash);
+    // The record, which has the billing day, is not read.
+    auto windows = management::read_windows(hash, BillingDay());
     quota.rate.reset();
     if (seconds > 0 && (quota.windows || was_complete_)) {
         const auto grown = quota.windows

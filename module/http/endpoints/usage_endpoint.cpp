@@ -1,6 +1,5 @@
 #include "module/http/endpoints/endpoints.hpp"
 
-#include <span>
 #include <string>
 
 #include "module/http/request/request_context.hpp"

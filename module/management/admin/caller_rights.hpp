@@ -23,8 +23,7 @@ struct HeldRights {
     void require_may_give(std::string_view given) const;
 
     /// Throws unless the caller may make these changes of an id: it gives scopes, see above, and it
-    /// does not change what limits itself: the scopes, the plan, the limits, the group, the
-    /// addresses (`from`) and the time of expiry of its own id.
+    /// does not change what limits itself: the fields of its own id with RecordField::limits_key.
     void require_may_change(std::string_view changed_id, const KeyChanges& changes) const;
 };
 

@@ -249,9 +249,9 @@ inline constexpr std::string_view kRequest = "request";
 /// The last rotation that changed the key before its successor existed: one without overlap, or
 /// under a condition.
 inline constexpr std::string_view kRotation = "rotation";
-/// The id whose key was revoked. Then it is the only field, so that gateways find no record, and no
-/// operation stores the key again. It stays for ever, or, if a rotation without overlap has ended
-/// the key, for kRotatedKept.
+/// The id whose key was revoked. Then there is no `id`, so that gateways find no record, and no
+/// operation stores the key again; only what NoteTerms says is there beside it. It stays for ever,
+/// or, if a rotation without overlap has ended the key, for kRotatedKept.
 inline constexpr std::string_view kRevoked = "revoked";
 /// The state of the key that replaces this one.
 inline constexpr std::string_view kSuccessorState = "successor_state";
@@ -332,7 +332,7 @@ inline std::array<std::string_view, 3> window_field(std::string_view period,
 
 /// The name of a field of a balance, such as `balance.left`.
 inline std::string balance_field(std::string_view part) {
-    return std::string(kStoredBalance).append(".").append(part);
+    return std::string(kBalanceName).append(".").append(part);
 }
 
 /// The parts of the name of a field of the hash `history:{ID}`: the units that were granted in a

@@ -2,6 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -43,6 +44,7 @@ class HashFields {
 
     bool contains(std::string_view name) const { return fields_.contains(name); }
     bool empty() const { return fields_.empty(); }
+    std::size_t size() const { return fields_.size(); }
     auto begin() const { return fields_.begin(); }
     auto end() const { return fields_.end(); }
 

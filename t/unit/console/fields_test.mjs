@@ -18,6 +18,7 @@ test('a form changes what differs', () => {
     assert.deepEqual(changesOf({ ...inputs, group: ' apac ' }, key), { group: 'apac' });
     assert.deepEqual(changesOf({ ...inputs, billing_day: '15' }, key), { billing_day: 15 });
     assert.deepEqual(changesOf({ billing_day: '' }, { billing_day: 15 }), { billing_day: null });
+    assert.deepEqual(changesOf({ billing_day: ' 15th' }, { billing_day: 15 }), { billing_day: '15th' });
 });
 
 test('a browser omits seconds that are zero', () => {

@@ -49,7 +49,8 @@ TEST(StoredNumbers, OfATimeAreBounded) {
 TEST(StoredNumbers, OfWindowsAreBounded) {
     const auto windows =
         read_windows(array_of({"60.number", kLargest, "60.count", kLargest, "60.previous", "-1",
-                               "3600.number", "7", "3600.count", "9000000000000000"}));
+                               "3600.number", "7", "3600.count", "9000000000000000"}),
+                     BillingDay());
     EXPECT_EQ(windows.at(60s).counted, (WindowCount{}));
     EXPECT_TRUE(windows.at(60s).sliding);
     EXPECT_EQ(windows.at(1h).counted,

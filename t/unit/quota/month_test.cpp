@@ -148,6 +148,7 @@ TEST(DayOfBilling, EndsTheRunningMonthByTheEarlierDayIfItIsChanged) {
     EXPECT_EQ(changed("15", "", kToday), earlier) << "the calendar again";
     EXPECT_EQ(changed(later, "15", kToday), later) << "it is set again";
     EXPECT_EQ(changed(later, "", kToday), "") << "it is taken back before it applies";
+    EXPECT_EQ(changed(later, "1", kToday), "");
     EXPECT_EQ(changed(later, "20", kToday), "20 1 2027-05-20") << "another day before it applies";
     EXPECT_EQ(changed(later, "20", 2027y / 5 / 16), "20 15 2027-05-20");
     EXPECT_EQ(changed("31", "30", 2027y / 2 / 27), "30 31 2027-02-28");

@@ -15,7 +15,8 @@ const words = {
 
 const day = {
     toInput: value => String(value ?? ''),
-    fromInput: input => input.trim() ? Number(input) : null,
+    // The API refuses what is no number.
+    fromInput: input => /^\d+$/.test(input.trim()) ? Number(input) : input.trim() || null,
     shown: value => String(value),
 };
 
@@ -28,7 +29,7 @@ export const fields = [
     { name: 'group', label: 'Group', ...text, none: 'none',
       hint: 'Plan tables with by=group count its ids together. An id that changes its group begins with new counts.' },
     { name: 'limits', label: 'Limits', ...text, none: 'those of the plan', hint: 'Only for custom plans, such as 5000r/m 1000000r/d.' },
-    { name: 'billing_day', label: 'Billing day', ...day, none: 'the first', attributes: { type: 'number', min: 1, max: 31 },
+    { name: 'billing_day', label: 'Billing day', ...day, none: 'the first', attributes: { inputmode: 'numeric' },
       hint: 'The day on which months begin, in UTC. Another day ends the running month when a month would end by either. Empty: the first.' },
     { name: 'expires', label: 'Expires', toInput: toLocalInput, fromInput: fromLocalInput, shown: time, none: 'never',
       attributes: { type: 'datetime-local', step: 1 }, hint: 'In the time zone of this browser. Empty: never.' },
