@@ -43,11 +43,13 @@ Task<Records> records_of(Database& database, const redis::Keys& keys, const AllU
             ended.push_back({"SMEMBERS", keys.ended(of_id.id)});
         }
     }
+    if (ended.empty()) {
+        co_return records;
+    }
+    const auto sets = co_await run_all(database, std::move(ended));
     std::vector<std::string> digests;
-    if (!ended.empty()) {
-        for (const auto& of_id : co_await run_all(database, std::move(ended))) {
-            std::ranges::move(of_id.texts(), std::back_inserter(digests));
-        }
+    for (const auto& of_id : sets) {
+        std::ranges::move(of_id.texts(), std::back_inserter(digests));
     }
     auto revoked = co_await reader.read_anything(std::move(digests));
     std::ranges::stable_sort(revoked, std::greater<>(), &StoredKey::created);
