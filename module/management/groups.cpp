@@ -15,7 +15,8 @@ namespace {
 
 namespace field = redis::record_field;
 
-GroupRecord group_in(std::string group, const redis::Value& hash) {
+/// The record of a group as that of an id.
+KeyRecord record_in(std::string group, const redis::Value& hash) {
     const auto fields = hash.fields();
     KeyRecord record;
     for (const auto& part : redis::record_fields()) {
@@ -24,7 +25,11 @@ GroupRecord group_in(std::string group, const redis::Value& hash) {
         }
     }
     record.id = std::move(group);
-    return group_of(record);
+    return record;
+}
+
+GroupRecord group_in(std::string group, const redis::Value& hash) {
+    return group_of(record_in(std::move(group), hash));
 }
 
 OperationError unknown_group(const std::string& group) {
@@ -91,7 +96,7 @@ Task<void> write(Database& database, const redis::Keys& keys, KeyTransactions& t
     for (bool is_written = false; !is_written;) {
         redis::Command read{"HGETALL", name};
         const auto hash = co_await run(database, std::move(read));
-        const KeyRecord stored = record_of(group_in(group, hash));
+        const KeyRecord stored = record_in(group, hash);
         KeyRecord record = stored;
         if (hash.elements.empty()) {
             apply(changes, record);

@@ -379,7 +379,7 @@ std::vector<redis::Command> KeyTransactions::ending_of(const StoredKey& key, con
     // The successor of a rotated key has its fields.
     const bool is_rotated = ending == Ending::kRotated;
     auto commands =
-        write_revoked(hash, key, id, is_rotated ? NoteTerms::kOmitted : NoteTerms::kKept);
+        write_revoked(hash, key, id, is_rotated ? BilledFields::kOmitted : BilledFields::kKept);
     if (is_rotated) {
         const auto kept = std::chrono::milliseconds(redis::kRotatedKept);
         commands.push_back({"PEXPIRE", hash, std::to_string(kept.count())});

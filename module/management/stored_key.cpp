@@ -23,8 +23,8 @@ constexpr std::array kOwnFields{std::pair(field::kOperation, &StoredKey::operati
                                 std::pair(field::kHint, &StoredKey::hint),
                                 std::pair(field::kIssued, &StoredKey::issued)};
 
-/// Whether a note has the field if it has NoteTerms::kKept.
-bool is_of_terms(std::string_view name) {
+/// Whether a note has the field if it has BilledFields::kKept.
+bool is_billed(std::string_view name) {
     return name == field::kCreated ||
            std::ranges::any_of(redis::record_fields(), [&](const redis::RecordField& part) {
                return part.sets_quotas && part.name == name;
@@ -104,7 +104,7 @@ Condition unchanged(std::string hash, const StoredKey& read) {
 }
 
 std::vector<redis::Command> write_revoked(const std::string& hash, const StoredKey& read,
-                                          std::string id, NoteTerms terms) {
+                                          std::string id, BilledFields billed) {
     redis::Command note{"HSET", hash, std::string(field::kRevoked), std::move(id)};
     std::vector<redis::Command> commands;
     if (read.is_invalid && read.stored_fields.empty()) {
@@ -117,7 +117,7 @@ std::vector<redis::Command> write_revoked(const std::string& hash, const StoredK
     redis::Command remove{"HDEL", hash};
     for (std::size_t i = 0; i < read.stored_fields.size(); i += 2) {
         const auto& name = read.stored_fields[i];
-        if (name != field::kRevoked && (terms == NoteTerms::kOmitted || !is_of_terms(name))) {
+        if (name != field::kRevoked && (billed == BilledFields::kOmitted || !is_billed(name))) {
             remove.push_back(name);
         }
     }

@@ -79,13 +79,13 @@ Condition unchanged(std::string hash, const StoredKey& read);
 
 /// Whether a note has what the last invoice of its id needs: the fields that set its quotas, and
 /// when the key was made.
-enum class NoteTerms : bool { kOmitted, kKept };
+enum class BilledFields : bool { kOmitted, kKept };
 
 /// The commands that replace what was read by a note that the key was revoked as one of this id,
 /// for ever. A hash always has a field: while the slot of a key migrates, a script can write only a
 /// key that exists.
 std::vector<redis::Command> write_revoked(const std::string& hash, const StoredKey& read,
-                                          std::string id, NoteTerms terms);
+                                          std::string id, BilledFields billed);
 
 /// The commands that write a key into its hash. They remove fields that are empty, and keep the
 /// time of creation and the lifetime.

@@ -149,15 +149,18 @@ TableLimits limits_in(const PlanTable& table, const KeyRecord& record) {
                       .lease_time = table.lease_time};
     if (const Plan* plan = table.find(record.plan)) {
         const bool is_custom = plan->kind == Plan::Kind::kCustom;
-        found.limits = is_custom ? own_limits(record)
-                                 : Limits{.rates = plan->rates,
-                                          .in_flight = plan->in_flight,
-                                          .allows_over = plan->allows_over};
+        if (is_custom) {
+            found.limits = own_limits(record);
+        } else {
+            found.limits = {.rates = plan->rates,
+                            .in_flight = plan->in_flight,
+                            .allows_over = plan->allows_over};
+            begin_months(found.limits.rates, found.billing);
+        }
         // A custom plan without limits is refused.
         found.has_plan = !is_custom || !found.limits.rates.empty() || found.limits.in_flight != 0;
         found.sliding = plan->sliding;
     }
-    begin_months(found.limits.rates, found.billing);
     return found;
 }
 

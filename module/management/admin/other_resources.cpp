@@ -95,12 +95,11 @@ Task<AdminResponse> list_usage(ResourceRequest request) {
     if (const auto by = request.query.find("by")) {
         query.by = parse_billed_by(*by);
     }
-    const bool has_periods = query.by.has_value();
     CountingTables tables{.known = request.tables};
     auto page = co_await read_all_usage(request.database, request.keys, std::move(query),
                                         std::move(tables));
-    const auto write = [has_periods](JsonWriter& json, const UsagePage::OfId& usage) {
-        if (!has_periods) {
+    const auto write = [](JsonWriter& json, const UsagePage::OfId& usage) {
+        if (usage.periods.empty()) {
             write_history(json, usage.id, usage.days);
             return;
         }

@@ -250,8 +250,8 @@ inline constexpr std::string_view kRequest = "request";
 /// under a condition.
 inline constexpr std::string_view kRotation = "rotation";
 /// The id whose key was revoked. Then there is no `id`, so that gateways find no record, and no
-/// operation stores the key again; only what NoteTerms says is there beside it. It stays for ever,
-/// or, if a rotation without overlap has ended the key, for kRotatedKept.
+/// operation stores the key again; only what BilledFields says is there beside it. It stays for
+/// ever, or, if a rotation without overlap has ended the key, for kRotatedKept.
 inline constexpr std::string_view kRevoked = "revoked";
 /// The state of the key that replaces this one.
 inline constexpr std::string_view kSuccessorState = "successor_state";
