@@ -11,6 +11,7 @@ use Verify::History;
 use Verify::Property::Acknowledged;
 use Verify::Property::Answers;
 use Verify::Property::Atomicity;
+use Verify::Property::Balances;
 use Verify::Property::Budgets;
 use Verify::Property::Conservation;
 use Verify::Property::Endings;
@@ -34,12 +35,19 @@ my %config = (
         banning => { lease => 0, plans => { small => { rates => [[5, 2]] } }, ban => { after => 3, within => 4, for => 3, up_to => 6 } },
         poured  => { lease => 0, plans => { small => { bucket => [2, 3] } } },
         valued  => { lease => 0, by => '$arg_v', plans => { small => { rates => [[2, 2]] } } },
+        calls   => { lease => 0, plans => { small => { rates => [[3, 2]] } } },
+        money   => { lease => 0, plans => { small => { rates => [[30, 2]] } } },
+        saved   => { lease => 0, plans => { owned => { balance => 1 } } },
+        prepaid => { lease => 1, plans => { paid => { rates => [[50, 2]], balance => 1 } } },
         crews   => { lease => 0, by => 'group', plans => { squad => { rates => [[4, 2]] }, large => { rates => [[6, 2]] } } },
     },
-    locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'], k => ['poured'], v => ['valued'], x => ['api', 'valued'], t => ['crews'], u => ['strict', 'crews'] },
+    locations => { a => ['api'], s => ['strict'], b => ['api', 'strict'], n => ['banning'], k => ['poured'], v => ['valued'], x => ['api', 'valued'], t => ['crews'], u => ['strict', 'crews'],
+        r => ['calls', 'money'], o => ['saved'], e => ['prepaid'] },
+    costs => { r => { calls => { fixed => 1 }, money => { times => 10, settled => 1 } } },
     ids => {
         k => { plan => 'small', alone => 1 }, slide => { plan => 'slide' }, month => { plan => 'month' }, b => { plan => 'small' },
         m1 => { plan => 'small', group => 'team' }, m2 => { plan => 'small', group => 'team' }, p => { plan => 'small', alone => 1, group => 'pair' },
+        owned => { plan => 'owned' }, paid => { plan => 'paid' },
     },
     groups => { team => { plan => 'squad' }, pair => { plan => 'squad' } },
     in_flight => { b => 3 },
@@ -118,6 +126,16 @@ subtest 'safety' => sub {
     wrong('more than twice the limit after one loss', qr/7 units were granted in window \d+, after 1 losses/,
         [requests([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], loc => 's'), fault(lose_counts => 0.25, 0.26)], tables => { %{ $config{tables} }, strict => { lease => 0, plans => { small => { rates => [[3, 2]] } } } });
     wrong('a month', qr/3 per month: 4 units/, [requests([0.1, 2000, 4000, 6000], id => 'month', loc => 'a')]);
+    right('tables that charge differently', [requests([0.1, 0.2], loc => 'r')]);
+    wrong('... one more of one unit', qr/k in calls, 3 per 2: 4 units/, [requests([0.1, 0.2, 0.3], loc => 'r', cost => 0), requests([0.4], loc => 'r', cost => 0)]);
+    wrong('... too many of the other', qr/k in money, 30 per 2: 40 units/, [requests([0.1, 0.2], loc => 'r', cost => 2)]);
+    right('... which are not used', [requests([0.1, 0.2], loc => 'r', cost => 2, used => 1)]);
+    # The 15th of January 2027 is the day of the times here.
+    my %billed = (ids => { month => { plan => 'month', billing_day => 16 } });
+    my @over_night = requests([0.1, 2000, 60_000, 62_000], id => 'month', loc => 'a');
+    wrong('a month', qr/3 per month: 4 units/, [@over_night]);
+    right('a month that begins on another day', [@over_night], %billed);
+    wrong('... one more', qr/3 per month: 4 units/, [@over_night, requests([64_000, 66_000], id => 'month', loc => 'a')], %billed);
     wrong('a sliding window', qr/count 9\.\d+, and \d are granted/, [requests([map { 0.1 + $_ / 100 } 1 .. 10], id => 'slide', loc => 'a'), requests([2.1, 2.11, 2.12, 2.13], id => 'slide', loc => 'a')]);
     right('a sliding window, late', [requests([map { 0.1 + $_ / 100 } 1 .. 10], id => 'slide', loc => 'a'), requests([map { 3.8 + $_ / 100 } 1 .. 8], id => 'slide', loc => 'a')]);
     my @alone = (verdict => 'degraded');
@@ -188,6 +206,11 @@ subtest 'conservation' => sub {
     wrong('a refund is counted twice', qr/Redis counted 1; at least 7/, [@round, requests([1], cost => 5, used => 2), requests([2], cost => 5), $counted->(1)]);
     right("no answer: $_ are counted", [@round, requests([1], status => 0, cost => 5, used => 9), $counted->($_)]) for 0, 5, 9;
     wrong('... more', qr/Redis counted 10; at most 9/, [@round, requests([1], status => 0, cost => 5, used => 9), $counted->(10)]);
+    my @apart = requests([1, 2], cost => 3, used => 2, loc => 'r');
+    right('tables that charge differently', [@round, @apart, $counted->(2, 'calls'), $counted->(40, 'money')]);
+    wrong('... of which one charges what the other does', qr/k in money: 40 units were granted, Redis counted 2;/, [@round, @apart, $counted->(2, 'calls'), $counted->(2, 'money')]);
+    right('what is charged at the end only', [@round, requests([1], cost => 0, used => 2, loc => 'r'), $counted->(1, 'calls'), $counted->(20, 'money')]);
+    wrong('... and is not counted', qr/k in money: 20 units were granted, Redis counted 0/, [@round, requests([1], cost => 0, used => 2, loc => 'r'), $counted->(1, 'calls')]);
     my @killed = (requests([1], cost => 5, used => 2), requests([2], cost => 5, used => 9));
     right('a worker is killed before it settles', [@round, @killed, $counted->($_), fault(kill_worker => 2.05, 2.06)]) for 7, 11;
     wrong('... long before', qr/at least 7/, [@round, @killed, $counted->(6), fault(kill_worker => 2.05, 2.06)]);
@@ -639,6 +662,45 @@ subtest 'no wrong refusal' => sub {
     my $fds = sub { [resources => at => $_[0], node => 0, fds => $_[1], rss => 9000] };
     right('descriptors', [$fds->(0, 10), $fds->(1, 40), $fds->(2, 41)]);
     wrong('descriptors leak', qr/fds has grown from 40 to 400/, [$fds->(0, 10), $fds->(1, 40), $fds->(2, 400)]);
+};
+
+subtest 'balances' => sub {
+    $property = \&Verify::Property::Balances::check;
+    my @round = ([round => number => 1, begin => 0, quiet => 9, end => 10, faults => 0]);
+    my $credit = sub { my ($begin, $units, $reference, %more) = @_; return [op => kind => 'credit', id => 'owned', node => 0, begin => $begin, end => $begin + 0.05, status => 200, value => "$units $reference", %more] };
+    my $state = sub {
+        my ($credited, $left, $counted, %more) = @_;
+        return [quota => round => 1, id => 'owned', table => 'saved', 'balance.credited' => $credited, 'balance.left' => $left, '86400.count' => $counted, %more];
+    };
+    my %of = (id => 'owned', loc => 'o');
+    my @refused = (status => 429, code => 'balance_exhausted', %of);
+    right('as many as were credited', [@round, $credit->(0.5, 3, 'a'), requests([1, 2, 3], %of), $state->(3, 0, 3)]);
+    wrong('one more', qr/owned in saved: 4 units were granted, of 3/, [@round, $credit->(0.5, 3, 'a'), requests([1, 2, 3, 4], %of), $state->(3, -1, 4)]);
+    wrong('before the credit', qr/1 units were granted, of 0/, [@round, requests([1], %of), $credit->(1.5, 3, 'a'), $state->(3, 2, 1)]);
+    right('more is used than was reserved', [@round, $credit->(0.5, 3, 'a'), requests([1], %of, cost => 3, used => 5), $state->(3, -2, 5)]);
+    right('a reference twice', [@round, $credit->(0.5, 3, 'a'), $credit->(0.7, 3, 'a'), requests([1], %of), $state->(3, 2, 1)]);
+    wrong('... that is credited twice', qr/6 units were credited, at least 3 and at most 3 must be/, [@round, $credit->(0.5, 3, 'a'), $credit->(0.7, 3, 'a'), requests([1], %of), $state->(6, 5, 1)]);
+    wrong('a credit that is lost', qr/3 units were credited, at least 7/, [@round, $credit->(0.5, 3, 'a'), $credit->(0.7, 4, 'b'), $state->(3, 3, 0)]);
+    right('... without acknowledgement', [@round, $credit->(0.5, 3, 'a'), $credit->(0.7, 4, 'b', status => 503), $state->(3, 3, 0)]);
+    right('... or made', [@round, $credit->(0.5, 3, 'a'), $credit->(0.7, 4, 'b', status => 503), $state->(7, 7, 0)]);
+    wrong('units that are spent and not counted', qr/3 units were spent, its days have counted 2/, [@round, $credit->(0.5, 3, 'a'), requests([1, 2], %of), $state->(3, 0, 2)]);
+    right('... in a loss', [@round, $credit->(0.5, 3, 'a'), requests([1, 2], %of), $state->(0, 0, 0), fault(lose_counts => 3, 3)]);
+    wrong('refused while units are left', qr/refused while at least 2 units are left/, [@round, $credit->(0.5, 3, 'a'), requests([1], %of), requests([2], @refused), $state->(3, 2, 1)]);
+    right('refused with too few', [@round, $credit->(0.5, 3, 'a'), requests([1], %of), requests([2], @refused, cost => 3), $state->(3, 2, 1)]);
+    right('refused beside the credit', [@round, $credit->(0.5, 3, 'a'), requests([0.6], @refused), $state->(3, 3, 0)]);
+    right('refused after a fault', [@round, $credit->(0.5, 3, 'a'), fault(mute => 0.8, 1), requests([2], @refused), $state->(3, 3, 0)]);
+    my @next = ([round => number => 2, begin => 10, quiet => 19, end => 20, faults => 0], $state->(3, 2, 1, round => 2));
+    wrong('refused in the next round', qr/at least 2 units are left/, [@round, $credit->(0.5, 3, 'a'), requests([1], %of), $state->(3, 2, 1), @next, requests([12], @refused)]);
+    my @leased = (@round, $credit->(0.5, 8, 'a', id => 'paid'), [req => begin => 2, @refused, id => 'paid', loc => 'e']);
+    my $granted = sub { my ($units) = @_; return ([req => begin => 1, id => 'paid', loc => 'e', cost => $units], $state->(8, 8 - $units, $units, id => 'paid', table => 'prepaid')) };
+    wrong('refused with more than leases', qr/at least 4 units are left/, [@leased, $granted->(4)]);
+    right('... that may have them', [@leased, $granted->(5)]);
+    my @alone = (fault(stop_redis => 2, 4), map { [req => begin => 2.5, node => $_, verdict => 'degraded', %of, cost => 2] } 0 .. 2);
+    right('alone, a share for each', [@round, $credit->(0.5, 3, 'a'), @alone, $state->(3, -3, 6)]);
+    wrong('alone, more', qr/nodes granted 8 units alone, in 3 times/, [@round, $credit->(0.5, 3, 'a'), @alone, [req => begin => 2.6, verdict => 'degraded', %of, cost => 2], $state->(3, -5, 8)]);
+    wrong('alone with deny', qr/nodes granted \d units alone/, [@round, $credit->(0.5, 3, 'a'), @alone, $state->(3, -3, 6)], on_failure => 'deny');
+    my @again = (@round, $credit->(0.5, 3, 'a'), requests([1, 2], %of), requests([3, 3.5], %of, cost => 1), $state->(3, -1, 4));
+    right('a failover that forgets what was spent', [@again, fault(fail_over => 2.5, 2.8)]);
 };
 
 subtest 'budgets of addresses' => sub {

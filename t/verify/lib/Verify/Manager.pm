@@ -1,11 +1,11 @@
 package Verify::Manager;
 
 # A program that manages keys, in a separate process: it issues keys, uses them at all nodes, changes, disables and
-# revokes them through tollgate_admin, and checks at once what the nodes do. It also changes the plan of a group. Every
-# operation (`op`) and every request (`req`) is written to the history.
+# revokes them through tollgate_admin, and checks at once what the nodes do. It also changes the plan of a group, and
+# credits balances. Every operation (`op`) and every request (`req`) is written to the history.
 #
 #   my $manager = Verify::Manager->start(part => …, seed => …, nodes => [@addresses], token => $of_the_admin,
-#       group => 'team2', plans => ['troop', 'host']);
+#       group => 'team2', plans => ['troop', 'host'], credits => [{ id => 'paid1', units => 70 }]);
 #   $manager->pause, $manager->resume
 #   $manager->pid
 
@@ -57,6 +57,7 @@ sub _life {
         my $plan = $random->one_of(@{ $self->{plans} });
         $self->_operate(group => $self->{group}, 'PATCH', "groups/$self->{group}", { plan => $plan }, $plan);
     }
+    $self->_credit($_) for grep { $random->chance(0.6) } @{ $self->{credits} };
     $self->_use_earlier;
     $self->_use($id, $token, 2) if $random->chance(0.5);    # nodes know now that there is no such key
     $self->_operate(issue => $id, 'POST', 'keys', { id => $id, plan => 'small', digest => sha256_hex($token) }) or return;
@@ -80,6 +81,14 @@ sub _life {
     }
     push @{ $self->{earlier} }, [$id, $token];
     shift @{ $self->{earlier} } if @{ $self->{earlier} } > 20;
+}
+
+# A credit whose answer was lost is repeated with its reference.
+sub _credit {
+    my ($self, $credit) = @_;
+    my $units = $credit->{units} + $self->{random}->whole(0, 50);
+    my $reference = sprintf 'ref-%s-%d', substr(sha256_hex($self->{seed}), 0, 4), ++$self->{references};
+    $self->_operate(credit => $credit->{id}, 'POST', "keys/$credit->{id}/credit", { units => $units, reference => $reference }, "$units $reference");
 }
 
 # One of the last keys: most of them are revoked. A node that has known it may serve it in an outage.

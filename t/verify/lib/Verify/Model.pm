@@ -4,12 +4,18 @@ package Verify::Model;
 #
 #   my $model = Verify::Model->new($history);
 #   $model->limits($id, $table, $from, $to)     # [{ most, least, period, sliding }, …]: the rates that every plan of the id
-#                                               #   in this time has, with the highest and lowest limit
+#                                               #   in this time has, with the highest and lowest limit; of a month, also
+#                                               #   the billing `day`
 #   $model->rates($id, $table, $from, $to)      # the same, from the shortest window to the longest
 #   $model->plans($owner, $from, $to)           # those that may apply to it at a node in this time; without a time, in the run
 #   $model->noticed_by($operation, $node)       # when the node, or without one every node, has noticed a change
 #   $model->bucket($id, $table)               # { rate (tokens a second), burst } of the plan of an id that keeps its plan
 #   $model->tables($request)                  # in which it is counted
+#   $model->charged($request, $table)         # the request with the `cost` that this table charges, and what it has `used`
+#                                             #   of it: another record, if tables charge differently
+#   is_charged($request)                      # whether it takes units of a table, at once or when it is settled
+#   $model->needs($request, $table)           # the units that must be left for it
+#   $model->balance($id, $table)              # whether its plan has a balance in this table
 #   $model->owners                            # whose counters there are: the ids, and the groups
 #   $model->requests($owner, $from, $to)      # of the id, or of all ids of the group; with times, those that began between them
 #   $model->tables_of($owner)                 # in which it has counters: a table counts either ids or groups
@@ -32,7 +38,7 @@ package Verify::Model;
 #   $model->may_be_executed($request)           # whether its call may have been, if it was answered without the reply
 #   $model->stalled($from, $to)                 # for how many seconds the machine stood still
 #   $model->client_waited($from, $to)           # for how many seconds clients and the upstream waited for a processor
-#   $model->grants($id, $table)                 # the requests that were granted and cost something
+#   $model->grants($id, $table)                 # the requests that were granted and take units there, as charged
 #   $model->window($rate, $request)             # the number of the window in which it was decided; undef if that is not certain
 #   end_of($rate, $number)                      # when a window ends
 #   $model->decided($request)                   # the earliest and the latest time of Redis's clock when that was
@@ -50,7 +56,7 @@ use List::Util qw(any first max min sum0 uniq);
 use POSIX      qw(floor);
 use Time::Local qw(timegm);
 
-our @EXPORT_OK = qw(answered_by evidence least most units);
+our @EXPORT_OK = qw(answered_by evidence is_charged least most units);
 
 # A fault affects clients until a worker has connected again: at most one second between attempts, and one to connect
 # (connect_timeout); then the units of the outage are reported, and subscriptions and heartbeats are renewed.
@@ -101,6 +107,31 @@ sub tables {
         my $by = $self->_by($_);
         $by eq 'id' || ($by eq 'group' ? defined $self->group($request->{id}) : length($request->{value} // ''))
     } @{ $self->{config}{locations}{ $request->{loc} } // [] };
+}
+
+sub charged {
+    my ($self, $request, $table) = @_;
+    my $costs = ($self->{config}{costs} // {})->{ $request->{loc} };
+    return $request if !$costs || $request->{table};
+    my $cost = $costs->{$table};
+    return $request->{charged}{$table} //= {
+        %$request, charged => undef, table => $table,
+        defined $cost->{fixed}
+            ? (cost => $cost->{fixed}, used => undef)
+            : map { ($_ => defined $request->{$_} && length $request->{$_} ? $request->{$_} * $cost->{times} : undef) } qw(cost used),
+    };
+}
+
+# What is only charged when it is settled is granted while a unit is left.
+sub needs {
+    my ($self, $request, $table) = @_;
+    my $is_settled = (($self->{config}{costs} // {})->{ $request->{loc} } // {})->{$table}{settled};
+    return max($self->charged($request, $table)->{cost}, $is_settled ? 1 : 0);
+}
+
+sub balance {
+    my ($self, $id, $table) = @_;
+    return ($self->{config}{tables}{$table}{plans}{ ($self->{config}{ids}{$id} // {})->{plan} // '' } // {})->{balance};
 }
 
 sub owners { my ($self) = @_; return ((grep { $_ ne '-' } $self->{history}->ids), sort keys %{ $self->{of_group} // {} }) }
@@ -164,7 +195,7 @@ sub has_place {
     return !any {
         my $table = $_;
         my $windows = $self->_by($table) eq 'id' ? 1 : 2;
-        $self->_by($table) !~ /^(?:id|group)$/ || any { $_->{bucket} || @{ $_->{rates} // [] } > $windows }
+        $self->_by($table) !~ /^(?:id|group)$/ || any { $_->{bucket} || @{ $_->{rates} // [] } + ($_->{balance} // 0) > $windows }
             map { $self->{config}{tables}{$table}{plans}{$_} // () } $self->plans($self->owner($table, $request->{id}));
     } $self->tables($request);
 }
@@ -207,11 +238,13 @@ sub noticed_by {
 
 sub limits {
     my ($self, $id, $table, $from, $to) = @_;
-    my @plans = $self->plans($self->owner($table, $id), $from, $to);
+    my $owner = $self->owner($table, $id);
+    my $day = (($self->{config}{ids}{$owner} // $self->{config}{groups}{$owner} // {})->{billing_day} // 1);
+    my @plans = $self->plans($owner, $from, $to);
     my @changes = $self->faults($from - 1, $to + 1, 'change_limits');
     # A long run asks for each request.
-    return @{ $self->{limits}{$table}{"@plans"} //= [$self->_limits($table, \@plans)] } unless @changes;
-    return $self->_limits($table, \@plans, @changes);
+    return @{ $self->{limits}{$table}{"$day @plans"} //= [$self->_limits($table, $day, \@plans)] } unless @changes;
+    return $self->_limits($table, $day, \@plans, @changes);
 }
 
 # Whether every plan that the owner of a table had during a request has a rate of this period.
@@ -222,7 +255,7 @@ sub counts_in {
 }
 
 sub _limits {
-    my ($self, $table, $plans, @changes) = @_;
+    my ($self, $table, $day, $plans, @changes) = @_;
     my %rates;
     for my $name (@$plans) {
         my $plan = $self->{config}{tables}{$table}{plans}{$name} or next;
@@ -235,7 +268,7 @@ sub _limits {
         for my $rate (map { @$_ } @sets) { push @{ $rates{ $rate->[1] }{limits} }, $rate->[0]; $rates{ $rate->[1] }{plans}{$name} = 1 }
         $rates{$_}{sliding} = $plan->{sliding} for map { $_->[1] } @{ $plan->{rates} // [] };
     }
-    return map { { period => $_, most => max(@{ $rates{$_}{limits} }), least => min(@{ $rates{$_}{limits} }), sliding => $rates{$_}{sliding} } }
+    return map { { period => $_, $_ eq 'month' ? (day => $day) : (), most => max(@{ $rates{$_}{limits} }), least => min(@{ $rates{$_}{limits} }), sliding => $rates{$_}{sliding} } }
         grep { keys %{ $rates{$_}{plans} } == @$plans } sort keys %rates;
 }
 
@@ -368,27 +401,37 @@ sub in_flight { my ($self, $id) = @_; return ($self->{config}{in_flight} // {})-
 
 # The upstream says what a request has used, unless the field is missing.
 sub units { my ($request) = @_; return $request->{used} // $request->{cost} }
+sub is_charged { my ($request) = @_; return $request->{cost} > 0 || units($request) > 0 }
 sub least { my ($request) = @_; return min($request->{cost}, units($request)) }
 sub most  { my ($request) = @_; return max($request->{cost}, units($request)) }
 
 sub grants {
     my ($self, $id, $table) = @_;
-    return grep { my $request = $_; $request->{status} == 200 && $request->{cost} > 0 && first { $_ eq $table } $self->tables($request) }
-        $self->requests($self->owner($table, $id));
+    return grep { is_charged($_) } map { $self->charged($_, $table) }
+        grep { my $request = $_; $request->{status} == 200 && first { $_ eq $table } $self->tables($request) } $self->requests($self->owner($table, $id));
 }
 
+# A month has the number of its first day since 1970. It begins on the billing day, or on the last day of a shorter month.
 sub _number {
-    my ($period, $time) = @_;
-    return floor($time / $period) unless $period eq 'month';
+    my ($rate, $time) = @_;
+    return floor($time / $rate->{period}) unless $rate->{period} eq 'month';
     my (undef, undef, undef, undef, $month, $year) = gmtime $time;
-    return timegm(0, 0, 0, 1, $month, 1900 + $year) / 86400;
+    my $begin = _begin_of_month($rate, $month, $year);
+    return $begin * 86400 <= $time ? $begin : _begin_of_month($rate, $month - 1, $year);
+}
+
+# The months of a year are 0 to 11, and -1 and 12 those beside it.
+sub _begin_of_month {
+    my ($rate, $month, $year) = @_;
+    my ($first, $next) = map { timegm(0, 0, 0, 1, $_ % 12, 1900 + $year + floor($_ / 12)) / 86400 } $month, $month + 1;
+    return min($first + ($rate->{day} // 1), $next) - 1;
 }
 
 sub end_of {
     my ($rate, $number) = @_;
     return ($number + 1) * $rate->{period} unless $rate->{period} eq 'month';
     my (undef, undef, undef, undef, $month, $year) = gmtime $number * 86400;
-    return timegm(0, 0, 0, 1, ($month + 1) % 12, 1900 + $year + int(($month + 1) / 12));
+    return 86400 * _begin_of_month($rate, $month + 1, $year);
 }
 
 sub decided {
@@ -398,7 +441,7 @@ sub decided {
 
 sub windows {
     my ($self, $rate, $request) = @_;
-    return map { _number($rate->{period}, $_) } $self->decided($request);
+    return map { _number($rate, $_) } $self->decided($request);
 }
 
 sub window {

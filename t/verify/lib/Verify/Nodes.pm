@@ -43,13 +43,13 @@ sub _conf {
     my ($workload, $settings) = ($self->{workload}, $self->{settings}[$node]);
     my $name = $settings->{name} // 'main';
     my $locations = join "\n", map {
-        my $cost = $workload->{upstream}{$_};
-        "location = /$_ { tollgate @{ $workload->{locations}{$_} }; tollgate_cost \$verify_cost " . ($cost // '') . '; '
-            . (defined $cost ? $self->{upstream}->directives($node) : 'alias %DIR%/www/served;') . ' }'
+        "location = /$_ { tollgate @{ $workload->{locations}{$_} }; " . $self->_costs($_) . ' '
+            . (defined $workload->{upstream}{$_} ? $self->{upstream}->directives($node) : 'alias %DIR%/www/served;') . ' }'
     } sort keys %{ $workload->{locations} };
     my $milliseconds = 1000 * $workload->{timeout};
     return <<"CONF";
         map \$arg_c \$verify_cost { default 1; ~^\\d+\$ \$arg_c; }
+        @{[ $workload->sums_text ]}
         tollgate_zone $settings->{zone};
         tollgate_redis $name {
             @{[ $settings->{redis}->($node) ]}
@@ -73,6 +73,19 @@ sub _conf {
         }
         server { listen unix:%DIR%/status.sock; location / { tollgate_status; } location = /name { return 200 $name; } }
 CONF
+}
+
+# A table that charges several times the cost has sums of its own.
+sub _costs {
+    my ($self, $location) = @_;
+    my $workload = $self->{workload};
+    my $settle = $workload->{upstream}{$location} // '';
+    my $costs = $workload->{costs}{$location} or return "tollgate_cost \$verify_cost $settle;";
+    return join ' ', map {
+        my ($fixed, $times) = @{ $costs->{$_} }{qw(fixed times)};
+        my $terms = defined $fixed ? $fixed : $times == 1 ? "\$verify_cost $settle" : "\$verify_cost_$times" . ($settle ? " settle=\$verify_used_$times" : '');
+        "tollgate_cost $terms table=$_;";
+    } sort keys %$costs;
 }
 
 sub status {

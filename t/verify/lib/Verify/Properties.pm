@@ -9,6 +9,7 @@ use Exporter 'import';
 use Verify::Property::Acknowledged;
 use Verify::Property::Answers;
 use Verify::Property::Atomicity;
+use Verify::Property::Balances;
 use Verify::Property::Budgets;
 use Verify::Property::Conservation;
 use Verify::Property::Endings;
@@ -31,7 +32,7 @@ sub properties {
         ['budgets of addresses' => \&Verify::Property::Budgets::check], ['acknowledged' => \&Verify::Property::Acknowledged::check],
         ['in flight' => \&Verify::Property::InFlight::check], [notices => \&Verify::Property::Notices::check],
         [operations => \&Verify::Property::Operations::check], [answers => \&Verify::Property::Answers::check],
-        [secrecy => \&Verify::Property::Secrecy::check], [fields => \&Verify::Property::Fields::check],
+        [balances => \&Verify::Property::Balances::check], [secrecy => \&Verify::Property::Secrecy::check], [fields => \&Verify::Property::Fields::check],
     );
 }
 

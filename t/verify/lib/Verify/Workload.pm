@@ -6,17 +6,22 @@ package Verify::Workload;
 #   my $workload = Verify::Workload->new(seed => 7, deployment => 'redis', tls => 0);
 #   $workload->{tables}{api}{plans}{small}      # { rates => [[20, 2], [50, 8]], sliding => 0, in_flight => 3 }; a month is the
 #                                               #   period "month"
-#                                               #   and { bucket => [10, 20] }: tokens a second, burst
+#                                               #   and { bucket => [10, 20] }: tokens a second, burst; { balance => 1 }
 #   $workload->{locations}{b}                   # ['api', 'strict']
 #   $workload->{upstream}{u}                    # of locations with an upstream: the parameters of tollgate_cost
-#   $workload->{ids}{hot1}                      # { plan => 'small', role => 'hot', alone => 0, group => undef }
-#   $workload->{groups}{team1}                  # { plan => 'squad' }: of tables with by => 'group'
+#   $workload->{costs}{r}{money}                # of locations whose tables charge differently: { times => 3 } the cost of the
+#                                               #   request, and if { settled => 1 } what it has used; or { fixed => 1 }
+#   $workload->{ids}{hot1}                      # { plan => 'small', role => 'hot', alone => 0, group => undef,
+#                                               #   billing_day => undef }
+#   $workload->{groups}{team1}                  # { plan => 'squad', billing_day => undef }: of tables with by => 'group'
+#   $workload->{credits}                        # [{ id => 'paid1', units => 300 }, …]: what is credited again and again
 #   $workload->in_flight                        # the ids with this limit: { flight1 => 1, … }
 #   $workload->{on_failure}, {timeout}          # of tollgate_redis; seconds
 #   $workload->{zones}                          # the sizes of tollgate_zone that nodes have, the first one at the start
 #   $workload->crowd_lanes($node)               # of clients that use the keys of the crowd in turn, at one node
 #   $workload->lanes($n, $of)                   # the lanes of the nth of so many processes: see Verify::Clients
 #   $workload->tables_text                      # the plan tables, as nginx.conf has them
+#   $workload->sums_text                        # the variables of what tables charge
 
 use strict;
 use warnings;
@@ -109,6 +114,15 @@ sub new {
                 },
             },
             # More units than 32 bits hold, also in a lease.
+            # One decision over three units, of which two are settled.
+            calls   => { lease => 1, plans => { apart => { rates => [[40, 2], [300, 30]] } } },
+            tokens  => { lease => 1, notify => [80, 100], plans => { apart => { rates => [[500, 2], [1500, 8]] } } },
+            money   => { lease => 0, plans => { apart => { rates => [[4000, 8]] } } },
+            entries => { lease => 0, plans => { single => { rates => [[14, 2]] } } },
+            bytes   => { lease => 0, plans => { single => { rates => [[40, 2], [120, 8]] } } },
+            # Credits come often enough that each balance is now spent, now not.
+            prepaid => { lease => 1, plans => { paid => { rates => [[120, 2]], balance => 1 } } },
+            saved   => { lease => 0, plans => { owned => { balance => 1 } } },
             vast    => { lease => 1, plans => { vast => { rates => [[300_000_000_000, 2], [900_000_000_000, 8]] } } },
             pooled  => { lease => 1, plans => { meter => { rates => [[240, 2], [4000, 30]] } } },
         },
@@ -116,8 +130,13 @@ sub new {
             a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'], w => ['watching'], l => ['leading'],
             f => ['flying'], m => ['metered'], p => ['pooled'], k => ['poured'], j => ['api', 'poured'], v => ['valued'], x => ['api', 'valued'],
             g => ['api', 'teams'], h => ['teams'], t => ['strict', 'crews'], y => ['vast'],
+            r => [qw(calls tokens money)], q => [qw(entries bytes)], e => ['prepaid'], o => ['saved'],
         },
-        upstream => { f => '', map { ($_ => 'settle=$upstream_http_x_used') } qw(m p) },
+        upstream => { f => '', map { ($_ => 'settle=$upstream_http_x_used') } qw(m p o r) },
+        costs => {
+            r => { calls => { fixed => 1 }, tokens => { times => 1, settled => 1 }, money => { times => 3, settled => 1 } },
+            q => { entries => { fixed => 1 }, bytes => { times => 1 } },
+        },
     }, $class;
     $self->{ids} = {
         (map { ("hot$_" => { plan => 'small', role => 'hot' }) } 1 .. 3),
@@ -130,6 +149,12 @@ sub new {
         (map { ("solo$_" => { plan => 'small', role => 'solo', alone => 1, loc => $_ }) } qw(a s b)),
         (map { ("slide$_" => { plan => 'slide', role => 'slide' }) } 1 .. 2),
         (map { ("month$_" => { plan => 'month', role => 'month' }) } 1 .. 2),
+        # The last day of shorter months.
+        month3 => { plan => 'month', role => 'month', billing_day => 31 },
+        (map { ("apart$_" => { plan => 'apart', role => 'apart', loc => 'r' }) } 1 .. 2),
+        single1 => { plan => 'single', role => 'solo', alone => 1, loc => 'q' },
+        paid1 => { plan => 'paid', role => 'paid', loc => 'e' },
+        paid2 => { plan => 'owned', role => 'paid', loc => 'o' },
         (map { ("ban$_" => { plan => 'small', role => 'ban', loc => 'n' }) } 1 .. 2),
         # Most of its strikes are too old for a ban when the fourth one comes.
         slow1 => { plan => 'small', role => 'slow', loc => 'n' },
@@ -161,6 +186,7 @@ sub new {
         pair1 => { plan => 'small', role => 'solo', alone => 1, loc => 't', group => 'team3' },
     };
     $self->{groups} = { team1 => { plan => 'squad' }, team2 => { plan => 'troop' }, team3 => { plan => 'pair' } };
+    $self->{credits} = [{ id => 'paid1', units => 70 }, { id => 'paid2', units => 220 }];
     # In a small zone, the crowd evicts other keys, and is evicted.
     my $is_small = $options{small_zone} // $random->chance(0.4);
     $self->{zones} = $is_small ? [qw(128k 160k 192k)] : [qw(1m 1536k 2m)];
@@ -168,6 +194,7 @@ sub new {
     if ($is_small) { $self->{ids}{"crowd$_"} = { plan => 'crowd', role => 'crowd' } for 1 .. $crowd }
     # Through a proxy, a node is never refused a connection to a server that has ended.
     $self->{proxies} = $options{deployment} eq 'redis' ? 1 : $options{proxies} // ($random->chance(0.5) ? 1 : 0);
+    $self->{groups}{team3}{billing_day} = $random->whole(2, 28);
     $self->{token}{$_} = "token-$_-$options{seed}" for keys %{ $self->{ids} };
     return $self;
 }
@@ -197,6 +224,9 @@ sub lanes {
         elsif ($role eq 'pour')  { push @lanes, map { { %lane, locations => [$self->{ids}{$id}{loc}, 'k'], gap => 0.15, costs => [1, 1, 1, 0, 5], burst => 8 } } 1 .. 3 }
         elsif ($role eq 'value') { push @lanes, map { { %lane, locations => [$self->{ids}{$id}{loc}], gap => 0.12, costs => [1, 1, 1, 0, 3], values => ['', qw(u1 u1 u1 u2 u2), "u$_"] } } 3 .. 5 }
         elsif ($role eq 'vast')  { push @lanes, map { { %lane, locations => ['y'], gap => 0.12, costs => [1, 1, 1, 1000, 2**31 - 1, 2**33, 2**36, 2**38, 2**40] } } 1 .. 2 }
+        elsif ($role eq 'apart') { push @lanes, map { { %lane, locations => ['r'], gap => 0.12, holds => [0, 0.25], costs => [0, 10, 10, 40], uses => [0, 5, 10, 25, 50, ''], leaves => 0.05 } } 1 .. 4 }
+        elsif ($id eq 'paid1')   { push @lanes, map { { %lane, locations => ['e'], gap => 0.08, costs => [1, 1, 1, 3] } } 1 .. 3 }
+        elsif ($id eq 'paid2')   { push @lanes, map { { %lane, locations => ['o'], gap => 0.12, holds => [0, 0.2], costs => [10, 20], uses => [0, 5, 10, 25, ''] } } 1 .. 3 }
         elsif ($role eq 'member') { push @lanes, map { { %lane, locations => [qw(g h t)], gap => 0.18, costs => $costs } } 1 .. 2 }
         elsif ($role eq 'busy')  { push @lanes, map { { %lane, locations => [qw(h h g)], gap => 0.04, stays => 2 } } 1 .. 2 }
         elsif ($role eq 'pool')  { push @lanes, map { { %lane, locations => ['p'], gap => 0.08, holds => [0, 0.1], costs => [3, 10], uses => [0, 2, 3, 12, ''] } } 1 .. 4 }
@@ -233,6 +263,14 @@ sub crowd_lanes {
     } 0 .. $#crowd];
 }
 
+# The variables of what tables charge that do not charge the cost itself: `$verify_cost_3`, `$verify_used_3`.
+sub sums_text {
+    my ($self) = @_;
+    my %times = map { ($_->{times} // 1) => 1 } map { values %$_ } values %{ $self->{costs} };
+    return join ' ', map { "tollgate_sum \$verify_cost_$_ \$verify_cost*$_; tollgate_sum \$verify_used_$_ \$upstream_http_x_used*$_;" }
+        grep { $_ != 1 } sort keys %times;
+}
+
 sub tables_text {
     my ($self) = @_;
     my $text = '';
@@ -240,8 +278,8 @@ sub tables_text {
         my $table = $self->{tables}{$name};
         $text .= "tollgate_plans $name" . ($table->{lease} ? '' : ' lease=off') . ($table->{by} ? " by=$table->{by}" : '') . " {\n";
         for my $plan (sort keys %{ $table->{plans} }) {
-            my ($sliding, $places, $bucket) = @{ $table->{plans}{$plan} }{qw(sliding in_flight bucket)};
-            my $rates = join ' ', $bucket ? "$bucket->[0]r/s burst=$bucket->[1]" : (),
+            my ($sliding, $places, $bucket, $balance) = @{ $table->{plans}{$plan} }{qw(sliding in_flight bucket balance)};
+            my $rates = join ' ', $bucket ? "$bucket->[0]r/s burst=$bucket->[1]" : (), $balance ? 'balance' : (),
                 map { "$_->[0]r/" . ($_->[1] eq 'month' ? 'month' : "$_->[1]s") } @{ $table->{plans}{$plan}{rates} // [] };
             $text .= "    plan $plan $rates" . ($sliding ? ' window=sliding' : '') . ($places ? " in_flight=$places" : '') . ";\n";
         }
@@ -257,7 +295,7 @@ sub tables_text {
 # What the history's `config` record contains.
 sub config {
     my ($self) = @_;
-    return { in_flight => $self->in_flight, map { $_ => $self->{$_} } qw(seed deployment tls small_zone proxies nodes workers timeout key_cache on_failure tables locations ids groups) };
+    return { in_flight => $self->in_flight, map { $_ => $self->{$_} } qw(seed deployment tls small_zone proxies nodes workers timeout key_cache on_failure tables locations costs ids groups) };
 }
 
 1;

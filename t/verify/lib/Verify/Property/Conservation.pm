@@ -22,7 +22,7 @@ use warnings;
 use Digest::SHA qw(sha256_hex);
 use List::Util  qw(any first max min sum0);
 use POSIX       qw(ceil);
-use Verify::Model qw(evidence least most units);
+use Verify::Model qw(evidence is_charged least most units);
 
 # A failover loses nothing that was counted more than so many seconds before it.
 my $replicated = 10;
@@ -48,6 +48,12 @@ sub counted {
     return \%counted;
 }
 
+# Of these requests those of a table, as it charges them.
+sub _charged {
+    my ($model, $table, @requests) = @_;
+    return map { $model->charged($_, $table) } grep { my $request = $_; any { $_ eq $table } $model->tables($request) } @requests;
+}
+
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
@@ -58,7 +64,7 @@ sub check {
         for my $owner ($model->owners) {
             my @requests = $model->requests($owner, $round->{begin}, $round->{end});
             for my $table ($model->tables_of($owner)) {
-                my @of_table = grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } @requests;
+                my @of_table = _charged($model, $table, @requests);
                 my $before = $last ? $last->{$owner}{$table} // 0 : 0;
                 my $now = $here->{$owner}{$table} // 0;
                 my ($month_before, $month) = map { $_->{$owner}{"month of $table"} } $last // {}, $here;
@@ -73,7 +79,7 @@ sub check {
 
 sub _check_round {
     my ($model, $round, $id, $table, $before, $now, @requests) = @_;
-    my @grants = grep { $_->{status} == 200 && $_->{cost} } @requests;
+    my @grants = grep { $_->{status} == 200 && is_charged($_) } @requests;
     my $granted = sum0(map { units($_) } @grants);
     my @unknown = grep { !$_->{status} } @requests;
     # What those have caused that ended before is settled.
@@ -167,11 +173,13 @@ sub _check_windows {
         }
     }
     for my $owner (sort keys %windows) {
-        for my $request (grep { $_->{cost} } $model->requests($owner)) {
+        for my $request ($model->requests($owner)) {
             for my $table (grep { $windows{$owner}{$_} } $model->tables($request)) {
+                my $charged = $model->charged($request, $table);
+                next unless is_charged($charged);
                 my $by = $model->config->{tables}{$table}{by} // 'id';
                 my $of_value = $by eq 'id' ? '' : $by eq 'group' ? 'group' : substr sha256_hex($request->{value}), 0, 16;
-                _note_request($model, $request, $_) for values %{ $windows{$owner}{$table}{$of_value} // {} };
+                _note_request($model, $charged, $_) for values %{ $windows{$owner}{$table}{$of_value} // {} };
             }
         }
     }
@@ -214,10 +222,7 @@ sub _check_window {
     return if $model->is_leased($table) && !(@settled && $settled[-1][1]);
     # A lease is as large as what was asked for before, also in the window before.
     my $asked = sub {
-        return grep {
-            my $request = $_;
-            (any { $_ eq $table } $model->tables($request)) && $model->counter($table, $request) eq $model->counter($table, $possible[0])
-        } $model->requests($owner, $from - 10, $to);
+        return grep { $model->counter($table, $_) eq $model->counter($table, $possible[0]) } _charged($model, $table, $model->requests($owner, $from - 10, $to));
     };
     my $most = sum0(map {
         my $is_exact = $_->{status} == 200 && $is_settled->($_) && !_may_be_unsettled($model, $_, @faults);

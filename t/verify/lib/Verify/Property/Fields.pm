@@ -39,7 +39,8 @@ sub _shows_quota {
     return $request->{status} == 200 || $request->{status} == 429 && ($request->{code} // '') eq 'rate_limit_exceeded' && !defined $request->{address};
 }
 
-# What a response has to show, in this order: [{ limit, rate or bucket or places }, …]. Undef if that is not certain.
+# What a response has to show, in this order: [{ limit, rate or bucket or places }, …], of a balance { balance => 1 }. Undef
+# if that is not certain.
 sub _expected {
     my ($model, $request) = @_;
     my ($begin, $end) = @$request{qw(begin end)};
@@ -52,6 +53,7 @@ sub _expected {
         my $bucket = $model->bucket($request->{id}, $table);
         push @expected, { limit => $bucket->{burst}, bucket => $bucket } if $bucket;
         push @expected, map { { limit => $_->{most}, rate => $_ } } $model->rates($request->{id}, $table, $begin, $end);
+        push @expected, { balance => 1 } if $plan->{balance};
         push @expected, { limit => $plan->{in_flight}, places => 1 } if $plan->{in_flight};
     }
     return \@expected;
@@ -68,19 +70,21 @@ sub _check_response {
     for my $i (0 .. $#items) {
         my ($wanted, $item) = ($expected->[$i], $items[$i]);
         @$wanted{qw(left after)} = $item =~ /^(\d+)(?:;t=(\d+))?$/;
-        return $show->('an item has no time, or one too many') if !defined $wanted->{after} != !!$wanted->{places};
-        return $show->("$wanted->{left} units are left of $wanted->{limit}") if $wanted->{left} > $wanted->{limit};
+        return $show->('an item has no time, or one too many') if !defined $wanted->{after} != !!($wanted->{places} || $wanted->{balance});
+        return $show->("$wanted->{left} units are left of $wanted->{limit}") if !$wanted->{balance} && $wanted->{left} > $wanted->{limit};
         # A node that repeats a refusal may show how long the others lasted then.
         return $show->("no window ends in $wanted->{after} s") if $knows_clock && $request->{status} == 200 && !_may_end($model, $request, $wanted);
     }
-    my ($limit, $remaining, $reset) = map { $request->{$_} // return $show->("X-RateLimit has no $_") } qw(limit remaining reset);
-    my @shown = grep { $_->{limit} == $limit && $_->{left} == $remaining } grep { !$_->{places} } @$expected;
-    return $show->("no limit of $limit has $remaining units left") unless @shown;
+    my ($limit, $remaining, $reset) = @$request{qw(limit remaining reset)};
+    my $is_balance = (any { $_->{balance} } @$expected) && !defined $limit;
+    defined $request->{$_} xor $is_balance && $_ ne 'remaining' or return $show->("X-RateLimit has no $_, or one too many") for qw(limit remaining reset);
+    my @shown = grep { $_->{left} == $remaining && ($is_balance ? $_->{balance} : !$_->{balance} && $_->{limit} == $limit) } grep { !$_->{places} } @$expected;
+    return $show->('no limit of ' . ($limit // 'a balance') . " has $remaining units left") unless @shown;
     if ($request->{status} == 200) {
         my $fewest = min(map { $_->{left} } grep { !$_->{places} } @$expected);
         return $show->("$remaining units are shown as left, of another window $fewest") if $remaining != $fewest;
     }
-    return $show->("no window ends at $reset") unless !$knows_clock || any { _may_end_at($model, $request, $_, $reset) } @shown;
+    return $show->("no window ends at $reset") unless $is_balance || !$knows_clock || any { _may_end_at($model, $request, $_, $reset) } @shown;
     return;
 }
 
@@ -130,7 +134,7 @@ sub _check_resets {
                 next if $request->{reset} >= $end;
                 my @before = grep { ($_->{by} // $_->{end}) < $request->{begin} - $repeated } @{ $filled{ $model->counter($table, $request) }{ $rate->{period} }{$window} // [] };
                 my $units = sum0(map { least($_) } @before);
-                next if $units + $request->{cost} <= $rate->{most};
+                next if $units + $model->needs($request, $table) <= $rate->{most};
                 next if $model->faults($before[0]{begin}, $request->{end}, 'loss') || $model->may_lack_redis($request) || $model->stalled($request->{begin} - 3, $request->{end}) > 0.3;
                 push @violations, evidence("$request->{id} in $table: the reset is $request->{reset}, but the window of $rate->{period} with $units units ends at $end", @before, $request);
             }

@@ -32,7 +32,7 @@ sub _were_leases_used {
     my ($model, $request) = @_;
     return any {
         my $table = $_;
-        any { !$_->{sliding} && _granted($model, $request, $table, $_) + $request->{cost} > $_->{least} }
+        any { !$_->{sliding} && _granted($model, $request, $table, $_) + $model->needs($request, $table) > $_->{least} }
             $model->limits($request->{id}, $table, $request->{begin}, $request->{end});
     } grep { $model->is_leased($_) } $model->tables($request);
 }
@@ -105,7 +105,7 @@ sub check {
         my $is_excused = $probe->{status} == 503 && $model->stood_still($probe);
         push @violations, evidence('a key is not served after a round', $probe) if $probe->{status} !~ /^(?:200|429)$/ && !$is_excused;
         push @violations, evidence("refused again after waiting $probe->{waited} s", $probe)
-            if $probe->{probe} == 2 && $probe->{status} != 200 && !_may_have_lost_leases($model, $probe) && !_were_leases_used($model, $probe) && ($probe->{after} // '') ne 'api_key_banned' && ($probe->{after_limit} // 0) == ($probe->{limit} // 0);
+            if $probe->{probe} == 2 && $probe->{status} != 200 && !_may_have_lost_leases($model, $probe) && !_were_leases_used($model, $probe) && ($probe->{after} // '') !~ /^(?:api_key_banned|balance_exhausted)$/ && ($probe->{after_limit} // 0) == ($probe->{limit} // 0);
     }
     for my $id (grep { $model->config->{ids}{$_}{alone} } sort keys %{ $model->config->{ids} }) {
         my @requests = $history->requests($id);

@@ -17,7 +17,7 @@ use strict;
 use warnings;
 use Digest::SHA qw(sha256_hex);
 use List::Util  qw(max min sum0 uniq);
-use Verify::Model qw(evidence least most);
+use Verify::Model qw(evidence is_charged least most);
 
 # A failover loses no notice that is older than so many seconds.
 my $replicated = 10;
@@ -31,8 +31,9 @@ sub check {
     for my $owner ($model->owners) {
         for my $table (grep { $model->config->{tables}{$_}{notify} } $model->tables_of($owner)) {
             my %requests;
-            for my $request (grep { $_->{cost} } $model->requests($owner)) {
-                push @{ $requests{ $model->counter($table, $request) } }, $request if grep { $_ eq $table } $model->tables($request);
+            for my $request (grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } $model->requests($owner)) {
+                my $charged = $model->charged($request, $table);
+                push @{ $requests{ $model->counter($table, $request) } }, $charged if is_charged($charged);
             }
             for my $counter (sort keys %requests) {
                 my $noticed = delete $notices{ join ' ', $owner, $table, _value($model, $table, $requests{$counter}[0]) } // {};

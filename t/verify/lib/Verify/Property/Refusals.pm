@@ -7,7 +7,7 @@ package Verify::Property::Refusals;
 use strict;
 use warnings;
 use List::Util qw(first max min sum0 uniq);
-use Verify::Model qw(evidence most);
+use Verify::Model qw(evidence is_charged most);
 
 # A client gives up after 15 s.
 my $longest = 15;
@@ -32,7 +32,7 @@ sub _check_answers {
     my $history = $model->history;
     my @violations;
     my %life;
-    push @{ $life{ $_->{id} } }, $_ for $history->of('op');
+    push @{ $life{ $_->{id} } }, $_ for grep { $_->{kind} ne 'credit' } $history->of('op');
     for my $request (grep { $_->{id} ne '-' && $_->{status} } $history->of('req')) {
         my ($status, $code) = ($request->{status}, $request->{code} // '');
         if ($status =~ /^40[13]$/) {
@@ -48,7 +48,10 @@ sub _check_answers {
                 push @violations, evidence('a cost within the limit', $request) if length($request->{retry} // '') || $request->{cost} <= ($request->{limit} // 'inf');
                 next;
             }
-            push @violations, evidence('429 without its fields', $request) if $code !~ /^(?:rate_limit_exceeded|api_key_banned|too_many_in_flight)$/ || ($request->{retry} // '') !~ /^[1-9]\d*$/;
+            # Nobody knows when a balance is credited.
+            my $must_retry = $code ne 'balance_exhausted' || length($request->{retry} // '');
+            push @violations, evidence('429 without its fields', $request)
+                if $code !~ /^(?:rate_limit_exceeded|api_key_banned|too_many_in_flight|balance_exhausted)$/ || $must_retry && ($request->{retry} // '') !~ /^[1-9]\d*$/;
         }
         elsif ($status != 200) {
             push @violations, evidence("an answer with the status $status", $request);
@@ -69,7 +72,7 @@ sub _check_known_keys {
     my ($model) = @_;
     my ($history, $config) = ($model->history, $model->config);
     return if ($config->{on_failure} // '') ne 'local' || $config->{small_zone};    # a full zone may have no room
-    my %is_changed = map { $_->{id} => 1 } $history->of('op');
+    my %is_changed = map { $_->{id} => 1 } grep { $_->{kind} ne 'credit' } $history->of('op');
     my (%refused, @violations);
     for my $id (grep { my $group = $model->group($_); !$is_changed{$_} && !(defined $group && $is_changed{$group}) } sort keys %{ $config->{ids} }) {
         my %served;    # the last requests that a node has served: some are under way at the same time
@@ -131,15 +134,17 @@ sub _check_refusals {
         # have used them.
         my %possible;
         for my $request ($model->requests($model->group($id) // $id)) {
-            next unless $request->{cost} && (!$request->{status} || $request->{status} == 200);
-            $request->{most} = most($request);
+            next if $request->{status} && $request->{status} != 200;
             for my $table ($model->tables($request)) {
+                my $charged = $model->charged($request, $table);
+                next unless is_charged($charged);
+                $charged->{most} = most($charged);
                 my $counter = $possible{ $model->counter($table, $request) } //= {};
                 for my $rate ($model->limits($request->{id}, $table, $request->{begin}, $request->{end})) {
                     my ($first, $last) = $model->windows($rate, $request);
-                    push @{ $counter->{ $rate->{period} }{$_} }, $request for $first .. $last;
+                    push @{ $counter->{ $rate->{period} }{$_} }, $charged for $first .. $last;
                 }
-                push @{ $counter->{bucket}{ int $request->{begin} } }, $request if $model->bucket($request->{id}, $table);
+                push @{ $counter->{bucket}{ int $request->{begin} } }, $charged if $model->bucket($request->{id}, $table);
             }
         }
         my $near = 0;    # of the requests, the first one that may have lasted until this one
@@ -181,11 +186,12 @@ sub _check_room {
     my ($model, $possible, $request) = @_;
     my @windows;
     for my $table ($model->tables($request)) {
+        my $cost = $model->needs($request, $table) or next;
         my $counter = $model->counter($table, $request);
         if (my $bucket = $model->bucket($request->{id}, $table)) {
             return if _may_have_lost_units($model, $request, ($model->decided($request))[0] - 4 * $bucket->{burst} / $bucket->{rate});
             my $left = _left_in_bucket($model, $bucket, $possible->{$counter}{bucket}, $request);
-            if ($left < $request->{cost}) { ++$judged; return }
+            if ($left < $cost) { ++$judged; return }
             push @windows, sprintf '%s, bucket of %d: at least %.1f tokens were left', $counter, $bucket->{burst}, $left;
         }
         for my $rate ($model->limits($request->{id}, $table, $request->{begin} - 1, $request->{end})) {
@@ -198,7 +204,7 @@ sub _check_room {
                 my $before = $rate->{sliding} ? sum0(map { $_->{most} } @{ $in->{ $window - 1 } // [] }) : 0;
                 # The share of the window before, and its rounding.
                 $before = 1 + $before * (1 - max(0, $request->{redis_time}[0] / $rate->{period} - $window)) if $before;
-                if ($units + $before + $held + $request->{cost} > $rate->{least}) { ++$judged; return }
+                if ($units + $before + $held + $cost > $rate->{least}) { ++$judged; return }
                 push @windows, sprintf '%s, window of %s: at most %.1f of %d units were used', $counter, $rate->{period}, $units + $before, $rate->{least};
             }
         }
