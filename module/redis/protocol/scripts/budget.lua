@@ -34,7 +34,8 @@ for key = 1, #KEYS do
     if #changed > 0 then
         redis.call('HSET', KEYS[key], unpack(changed))
         -- The node that is ahead has set a later time, unless it has other windows.
-        if not is_late or redis.call('PTTL', KEYS[key]) < 0 then
+        local rest = is_late and redis.pcall('PTTL', KEYS[key])
+        if type(rest) ~= 'number' or rest < 0 then
             redis.pcall('PEXPIREAT', KEYS[key], ends)
         end
     end

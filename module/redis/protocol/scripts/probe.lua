@@ -7,6 +7,6 @@ local done = redis.pcall('HSET', KEYS[1], 'time', time[1])
 if type(done) == 'table' then
     return done
 end
-redis.call('PEXPIREAT', KEYS[1], (time[1] + 60) * 1000)
+redis.pcall('PEXPIREAT', KEYS[1], (time[1] + 60) * 1000)
 return {ARGV[1], time[1], time[2]}
 --)lua"_lua

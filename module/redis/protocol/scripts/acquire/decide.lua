@@ -60,8 +60,8 @@ if not failure then
             if windows < 0 then
                 windows, width = -windows, 3
             end
-            local values = redis.call('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kGrant, lease_field.kOfOther,
-                                      lease_field.kRecalled)
+            local values = pcall('HMGET', KEYS[key + t], lease_field.kNode, lease_field.kGrant, lease_field.kOfOther,
+                                 lease_field.kRecalled)
             local of_table = costs and needs[t] or needed
             if of_table > 0 and (values[3] or (values[1] or node) ~= node) then  -- Another node got a lease.
                 recall, recall_leases = recall or rare('recall'), recall_leases or rare('recall_leases')

@@ -120,7 +120,13 @@ if plain and count + wanted > 0 then
                 end
                 done = pcall('HSET', name, unpack(changes, 1, n))
             end
-            if done == 0 or type(done) ~= 'table' then
+            if done ~= 0 and type(done) == 'table' then
+                failure = done
+            elseif are_new then
+                expire = expire or rare('expire')
+                failure = expire(name, read, first, 2, 2, current2, true, months, now)
+            end
+            if not failure then
                 if is_shown and lease == wanted then
                     reply[size + 1], reply[size + 2], reply[size + 3] = -2, units, of_longest
                     size = size + 3
@@ -138,17 +144,11 @@ if plain and count + wanted > 0 then
                     reply[size + 4], reply[size + 5] = current2, of_longest
                     size = size + 5
                 end
-                if are_new then
-                    expire = expire or rare('expire')
-                    expire(name, read, first, 2, 2, current2, true, months, now)
-                end
                 if levels then
                     notify = notify or rare('notify')
                     notify(levels, first, 1, quota - 1, {current1, units, current2, of_longest}, 0, now,
                            taken + lease, settles, nil, nil, months)
                 end
-            else
-                failure = done
             end
             key, plain = quota + others, 'decided'
         end

@@ -82,7 +82,10 @@ for t = 1, tables do
         end
         if new or (adjustments and values.report) or (keeps and values.day) or values.fills then
             expire = expire or rare('expire')
-            expire(name, values, at, windows, width, reply[last - width + 1], new, months, now)
+            failure = expire(name, values, at, windows, width, reply[last - width + 1], new, months, now)
+            if failure then
+                break
+            end
             if digests and values.day and not name:find(':group', -6, true) then
                 enlist = enlist or rare('enlist')
                 enlist(digests, (values.day + 1 + ARGV[at + 1]) * 86400000, now)

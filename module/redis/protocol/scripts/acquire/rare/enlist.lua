@@ -15,8 +15,9 @@ return function(digests, ends, now)
     end
     for name, score in pairs({[list] = 0, [times] = ends}) do
         redis.pcall('ZADD', name, score, id)
-        if redis.call('PTTL', name) < ends - now then
-            redis.call('PEXPIREAT', name, ends)
+        local rest = redis.pcall('PTTL', name)
+        if type(rest) ~= 'table' and rest < ends - now then
+            redis.pcall('PEXPIREAT', name, ends)
         end
     end
 end

@@ -1,6 +1,7 @@
 --R"lua(
 -- Writes the number of the report that was applied to a table, and when its hash `name` expires. `at` is the index of its
--- terms, `number` that of the longest window, `new` is true if this window is.
+-- terms, `number` that of the longest window, `new` is true if this window is. Returns Redis's error, if any: the other ids
+-- of the call need not have it.
 return function(name, values, at, windows, width, number, new, months, now)
     local length, month = ARGV[at + 1 + 2 * windows], months and months[at + 2 * windows]
     local window_ends = (number + 1) * length
@@ -25,8 +26,13 @@ return function(name, values, at, windows, width, number, new, months, now)
         -- Expires when Redis takes no adjustment of the report any more. The node sends none of a day that ended more than
         -- a week ago. Values that share a counter may be any number: their reports are known for ten minutes.
         local known = ARGV[at + 1] == '0' and ends or math.max(ends, now + 8 * 86400000)
-        redis.call('HSET', KEYS[values.marker], kReportNumber, values.report)
-        redis.call('PEXPIREAT', KEYS[values.marker], values.is_shared and math.min(known, now + 600000) or known)
+        local done = redis.pcall('HSET', KEYS[values.marker], kReportNumber, values.report)
+        if type(done) ~= 'table' then
+            done = redis.pcall('PEXPIREAT', KEYS[values.marker], values.is_shared and math.min(known, now + 600000) or known)
+        end
+        if type(done) == 'table' then
+            return done
+        end
     end
     if values.day then
         -- The last day of an id that does not return is kept as long as the history.
@@ -34,8 +40,11 @@ return function(name, values, at, windows, width, number, new, months, now)
     end
     -- Only if the longest window is new, or a bucket is not full by then. The key keeps a later expiry, which a longer
     -- window of the id's previous plan has set. A hash with a balance never expires, also if the present plan has none.
-    local rest = redis.call('PTTL', name)
-    if rest == -1 and redis.call('HMGET', name, kBalanceLeft)[1] then
+    local rest = redis.pcall('PTTL', name)
+    if type(rest) == 'table' then
+        return rest
+    end
+    if rest == -1 and redis.pcall('HMGET', name, kBalanceLeft)[1] then
         return
     end
     local expires = now + rest
@@ -43,7 +52,8 @@ return function(name, values, at, windows, width, number, new, months, now)
         new, ends = true, math.max(ends, now + 2 * values.fills)
     end
     if (new or values.day) and ends > expires then
-        redis.call('PEXPIREAT', name, ends)
+        local done = redis.pcall('PEXPIREAT', name, ends)
+        return type(done) == 'table' and done or nil
     end
 end
 --)lua"_lua

@@ -21,18 +21,37 @@ local function add_to_history(name, quota, past, kept, now)
         end
     end
     for n = 1, #past, 2 do
+        last = math.max(last, past[n])
+    end
+    if last < today - kept then
+        return
+    end
+    -- What follows the addition is tried before it: PEXPIREAT, and a HSET of the table.
+    local ends = (last + 1 + kept) * 86400000
+    local done = redis.pcall('PTTL', name)
+    if type(done) ~= 'table' then
+        done = ends <= now + done or redis.pcall('PEXPIREAT', name, ends)
+    end
+    if type(done) == 'table' then
+        return done
+    end
+    local is_new = done == 0
+    local counted = redis.pcall('HMGET', name, table_name .. last)
+    done = counted.err and counted or redis.pcall('HSET', name, table_name .. last, counted[1] or 0)
+    if type(done) == 'table' then
+        return done
+    end
+    for n = 1, #past, 2 do
         local day = past[n]
         if day >= today - kept then
-            local done = redis.pcall('HINCRBY', name, table_name .. day, past[n + 1])
+            done = redis.pcall('HINCRBY', name, table_name .. day, past[n + 1])
             if type(done) == 'table' then
                 return done
             end
-            last = math.max(last, day)
         end
     end
-    local ends = (last + 1 + kept) * 86400000
-    if ends > now + redis.call('PTTL', name) then
-        redis.call('PEXPIREAT', name, ends)
+    if is_new then
+        redis.pcall('PEXPIREAT', name, ends)
     end
 end
 

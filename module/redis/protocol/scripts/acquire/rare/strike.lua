@@ -33,8 +33,12 @@ return function(ban, terms, now, pending, age, refused, are_strikes)
     end
     -- Another table's ban may need the entry for longer.
     local expires = math.max(ban.since + ARGV[terms + 2], ban.level > 0 and ban.ends + ARGV[terms + 4] or 0)
-    if expires > now + redis.call('PTTL', ban.name) then
-        redis.call('PEXPIREAT', ban.name, expires)
+    done = redis.pcall('PTTL', ban.name)
+    if type(done) ~= 'table' and expires > now + done then
+        done = redis.pcall('PEXPIREAT', ban.name, expires)
+    end
+    if type(done) == 'table' then
+        return nil, done
     end
     return limited
 end
