@@ -41,7 +41,8 @@ class AcquireScriptNotices : public AcquireScript {
             entries.push_back(fields["period"] + ":" + fields["number"] + " " + fields["level"] +
                               " " + fields["used"] + "/" + fields["limit"] +
                               (fields["value"].empty() ? "" : " " + fields["value"]) +
-                              (fields["ends"].empty() ? "" : " ends " + fields["ends"]));
+                              (fields["ends"].empty() ? "" : " ends " + fields["ends"]) +
+                              (fields["again"].empty() ? "" : " again"));
         }
         return entries;
     }
@@ -117,10 +118,28 @@ TEST_F(AcquireScriptNotices, ALevelThatIsNotReachedAnyMoreIsNoticedAgain) {
         {"HSET", keys_.quota("k", "api"), "360000.noticed",
          mark.substr(0, mark.find('@') + 1) + std::to_string(start_.time_since_epoch().count())});
     decide(acquire_of(quota, 0));
-    EXPECT_EQ(notices(), Entries({window(kHour) + " 80 85/100", window(kHour) + " 80 85/100"}));
+    EXPECT_EQ(notices(),
+              Entries({window(kHour) + " 80 85/100", window(kHour) + " 80 85/100 again"}));
     EXPECT_EQ(field("360000.noticed"), std::to_string(number(kHour)) + ":80/100");
     decide(acquire_of(quota, 0));
     EXPECT_EQ(notices().size(), 2U);
+}
+
+TEST_F(AcquireScriptNotices, ALowerLevelThatIsNoticedAgainTellsSo) {
+    set_clock(start_);
+    const TableQuota quota = noticed({{100, kHour}});
+    decide(acquire_of(quota, 100));
+    ASSERT_EQ(notices().size(), 2U);
+    // The mark of 100 per cent counts for 80 per cent, too.
+    redis_->run({"HSET", keys_.quota("k", "api"), "360000.noticed",
+                 std::to_string(number(kHour)) + ":100/100@" +
+                     std::to_string(start_.time_since_epoch().count())});
+    Acquire refunds = acquire_of(quota, 0);
+    refunds.adjustments = {{number(kHour), -15, 0}};
+    refunds.report_numbers = {1};
+    decide(refunds);
+    ASSERT_EQ(notices().size(), 3U);
+    EXPECT_EQ(notices().back(), window(kHour) + " 80 85/100 again");
 }
 
 TEST_F(AcquireScriptNotices, BeginAgainInTheNextWindow) {

@@ -10,6 +10,15 @@ local function is_noticed(marks, level, limit, now)
     end
 end
 
+-- Whether one of the marks has this level and this limit, or higher ones, and counts no more.
+local function was_noticed(marks, level, limit)
+    for of_level, of_limit in marks:gmatch('(%d+)/(%d+)@') do
+        if of_level + 0 >= level and of_limit + 0 >= limit then
+            return true
+        end
+    end
+end
+
 -- The marks, of which those of levels that the units are below again hold only until `ends`: requests have used less than
 -- they took. A level is noticed again then, or later, if it is reached.
 local function let_end(marks, used, limit, ends)
@@ -32,7 +41,7 @@ local function note(name, period, number, month_ends, level, limit, used, marks,
         entry[#entry + 1], entry[#entry + 2] = notice_field.kEnds, ('%.0f'):format(month_ends)
     end
     -- It is another notice than the one before, and tells so.
-    if (' ' .. marks):find((' %d/%.0f@'):format(level, limit), 1, true) then
+    if was_noticed(marks, level, limit) then
         entry[#entry + 1], entry[#entry + 2] = notice_field.kAgain, ('%.0f'):format(now)
     end
     local done = redis.pcall('XADD', stream, 'MAXLEN', '~', kMostNotices, '*', unpack(entry))
