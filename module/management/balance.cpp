@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "module/management/acknowledgement.hpp"
 #include "module/management/balance_rules.hpp"
 #include "module/management/group_index.hpp"
 #include "module/management/groups.hpp"
