@@ -537,6 +537,9 @@ subtest 'revocations and bans' => sub {
     my @refused = ([req => begin => 0.05, status => 429, cost => 51, %n], $ban[2]);
     wrong('banned by requests that Redis had room for', qr/banned after 2 refusals/, [$refused[0], @alone, $refused[1], fault(stop_redis => 0.1, 0.2)], %grown);
     right('banned by requests that Redis may have refused', [$refused[0], @alone, $refused[1], [req => begin => -1, cost => 21, %n], fault(stop_redis => 0.1, 0.2)], %grown);
+    my $held = sub { my ($until) = @_; return [[req => begin => 0.2, status => 429, %n], [req => begin => 0.25, status => 429, %n], [@{ $ban[2] }, begin => 2.1], fault(stop_redis => 0.15, $until)] };
+    right('banned by refusals that may count twice', $held->(0.7), %grown);
+    wrong('... but not while Redis executed no call', qr/banned after 3 refusals/, $held->(2), %grown);
     my %beside = (%grown, locations => { %{ $config{locations} }, o => ['strict', 'banning'] });
     right('banned by requests that another table may have refused', [$refused[0], (map { [@$_, loc => 'o'] } @alone), $refused[1], fault(stop_redis => 0.1, 0.2)], %beside);
     wrong('banned by requests that another table does not concern', qr/banned after 2 refusals/, [$refused[0], @alone, $refused[1], [req => begin => 0.2, id => 'b', loc => 'o'], fault(stop_redis => 0.1, 0.2)], %beside);

@@ -8,8 +8,8 @@ package Verify::Property::Endings;
 # revoked does not come back with the next fault. Time in which the machine stood still does not count. A ban begins
 # with the Nth refusal within a time that begins with the first one: there are never 2N - 1 refusals within this time
 # without a ban, and never a ban with less than N refusals. In an outage, a refusal may count twice: Redis has counted it,
-# and the node, which has not got the reply, refuses the request alone. After an outage, nodes report their refusals: a ban
-# may begin with them, long before a request sees it.
+# and the node, which has not got the reply, refuses the request alone; unless Redis has certainly executed no call. After
+# an outage, nodes report their refusals: a ban may begin with them, long before a request sees it.
 #
 # A ban lasts for `up_to` at most, and its end is final: refusals during a ban are no strikes.
 
@@ -160,7 +160,7 @@ sub _check_bans {
                     for (my $next = $i + 1; $is_new && $next < @requests && $requests[$next]{begin} < $request->{end}; ++$next) {
                         push @strikes, $requests[$next] if _is_banned($requests[$next]) || _may_be_strike($requests[$next], $fits);
                     }
-                    my $strikes = sum0(map { $model->may_lack_redis($_) ? 2 : 1 } @strikes, $request);
+                    my $strikes = sum0(map { $model->may_lack_redis($_) && $model->may_be_executed($_) ? 2 : 1 } @strikes, $request);
                     push @violations, evidence("$id is banned after " . (1 + @strikes) . " refusals within $ban->{within} s", @strikes, $request)
                         if $is_new && $strikes < $ban->{after} && !$model->faults($request->{begin} - 20, $request->{end}, 'step_clock')
                         && !$model->faults($request->{begin} - 20, $request->{end}, 'loss');
