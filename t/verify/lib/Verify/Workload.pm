@@ -246,7 +246,7 @@ sub lanes {
     my %strike = (id => 'strike1', token => $self->{token}{strike1}, locations => ['w'], stays => 12);
     push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, locations => ['wc'], gap => 0.8 };
     my %lead = (id => 'lead1', token => $self->{token}{lead1}, locations => ['l'], stays => 8);
-    push @lanes, { %lead, gap => 0.04 }, { %lead, gap => 0.04 }, { %lead, locations => ['lc'], gap => 1, burst => 10, beside => 1 };
+    push @lanes, { %lead, gap => 0.04 }, { %lead, gap => 0.04 }, { %lead, locations => ['lc'], gap => 0.3, burst => 20, beside => 1 };
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
 }
 
