@@ -261,10 +261,12 @@ sub _refuse_user {
     };
 }
 
-# Somebody makes Redis a replica of an empty server: it serves reads, has no key, and its connections stay open. Another
-# replica keeps the data, and gives it back. No write is lost: none is executed until all are copied.
+# Somebody makes Redis a replica of an empty server: it serves reads, has no key, and its connections stay open. Mostly the
+# subscriptions end, as Sentinel ends them: nodes then look keys up that they know, and these are the first calls that the
+# replica answers. Another replica keeps the data, and gives it back. No write is lost: none is executed until all are
+# copied.
 sub _wrong_master {
-    my ($self) = @_;
+    my ($self, $fault) = @_;
     my $server = $self->_server;
     my $start = sub { RedisServer->start(tcp => 1, conf => ['repl-diskless-sync-delay 0']) };
     my ($empty, $keeper) = map { $self->{clock} ? $self->{clock}->start($start) : $start->() } 1 .. 2;
@@ -281,7 +283,11 @@ sub _wrong_master {
         goes_on => 1,
         begin => sub {
             $follow->($keeper, $server);
-            $ask->($server, 'CLIENT', 'PAUSE', 10_000, 'WRITE');
+            # Both at once: no node has read what has changed since its subscription ended.
+            my $connection = Resp->connect($server->address);
+            my @commands = ($fault->{value} < 0.7 ? [qw(CLIENT KILL TYPE pubsub)] : (), [qw(CLIENT PAUSE 10000 WRITE)]);
+            $connection->send(@$_) for @commands;
+            $connection->read for @commands;
             wait_until('all writes to be copied', sub { $offset->($keeper) == $offset->($server) });
             $ask->($keeper, 'REPLICAOF', 'NO', 'ONE');
             $before = $errors->();

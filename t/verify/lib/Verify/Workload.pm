@@ -16,7 +16,7 @@ package Verify::Workload;
 #   $workload->{groups}{team1}                  # { plan => 'squad', billing_day => undef }: of tables with by => 'group'
 #   $workload->{credits}                        # [{ id => 'paid1', units => 300 }, …]: what is credited again and again
 #   $workload->in_flight                        # the ids with this limit: { flight1 => 1, … }
-#   $workload->{on_failure}, {timeout}          # of tollgate_redis; seconds
+#   $workload->{on_failure}, {timeout}          # of tollgate_redis; seconds. `new` takes on_failure, too
 #   $workload->{zones}                          # the sizes of tollgate_zone that nodes have, the first one at the start
 #   $workload->crowd_lanes($node)               # of clients that use the keys of the crowd in turn, at one node
 #   $workload->lanes($n, $of)                   # the lanes of the nth of so many processes: see Verify::Clients
@@ -43,7 +43,7 @@ sub new {
     my $random = Verify::Random->new("$options{seed}/workload");
     my $self = bless {
         %options, nodes => 3, workers => 2, timeout => $random->one_of(0.3, 0.5, 1), key_cache => 60,
-        on_failure => $random->chance(0.7) ? 'local' : 'deny',
+        on_failure => $random->chance(0.7) ? 'local' : 'deny', $options{on_failure} ? (on_failure => $options{on_failure}) : (),
         tables => {
             api => {
                 lease => 1, notify => [80, 100], anonymous => [[4, 2], [12, 10]],
@@ -75,12 +75,15 @@ sub new {
                 # A ban is remembered for longer than strikes are.
                 ban => { after => 4, within => 2, for => 2, up_to => 6 },
             },
-            # There is room for all requests but those that cost more than the limit: few are strikes.
+            # Its window is always full: beside a table with a ban, it refuses what that table has room for. So a strike
+            # recalls no lease.
+            closed => { lease => 0, plans => { small => { rates => [[1, 20]] } } },
+            # There is room for all requests: only those that another table refuses are strikes.
             watching => {
                 lease => 0, plans => { small => { rates => [[4000, 20]] } },
                 ban => { after => 8, within => 2, for => 2, up_to => 6 },
             },
-            # The same with leases: no refusal recalls them, and they last for up to 3 s.
+            # The same with leases, which last for up to 3 s.
             leading => {
                 lease => 1, plans => { small => { rates => [[12_000, 60]] } },
                 ban => { after => 5, within => 2, for => 2, up_to => 6 },
@@ -128,6 +131,7 @@ sub new {
         },
         locations => {
             a => ['api'], s => ['strict'], b => ['api', 'strict'], c => ['api', 'also'], n => ['banning'], w => ['watching'], l => ['leading'],
+            nc => ['banning', 'closed'], wc => ['watching', 'closed'], lc => ['leading', 'closed'],
             f => ['flying'], m => ['metered'], p => ['pooled'], k => ['poured'], j => ['api', 'poured'], v => ['valued'], x => ['api', 'valued'],
             g => ['api', 'teams'], h => ['teams'], t => ['strict', 'crews'], y => ['vast'],
             r => [qw(calls tokens money)], q => [qw(entries bytes)], e => ['prepaid'], o => ['saved'],
@@ -215,7 +219,7 @@ sub lanes {
         elsif ($role eq 'beat')  { push @lanes, map { { %lane, locations => ['s'], gap => 0.3, beat => 0.3, stays => 0.3 } } 1 .. 8 }
         elsif ($role eq 'slide') { push @lanes, map { { %lane, locations => [qw(a b s)], gap => 0.12 } } 1 .. 2 }
         elsif ($role eq 'month') { push @lanes, map { { %lane, locations => [qw(a b)], gap => 0.3 } } 1 .. 2 }
-        elsif ($role eq 'slow')  { push @lanes, { %lane, locations => ['n'], gap => 0.25 }, { %lane, locations => ['n'], gap => 1.3, costs => [121] } }
+        elsif ($role eq 'slow')  { push @lanes, { %lane, locations => ['n'], gap => 0.25 }, { %lane, locations => ['nc'], gap => 1.3 } }
         elsif ($role eq 'ban')   { push @lanes, map { { %lane, locations => ['n'], gap => 0.1, costs => [(1) x 9, 70] } } 1 .. 2 }
         elsif ($role eq 'flight') { push @lanes, map { { %lane, locations => ['f'], gap => 0.12, holds => [0, 0.3], leaves => 0.1 } } 1 .. 2 * $self->in_flight->{$id} }
         elsif ($role eq 'stream') { push @lanes, map { { %lane, locations => ['f'], node => $_, gap => 1, holds => [3, 14], streams => 1 } } 0 .. $self->{nodes} - 1 }
@@ -239,10 +243,10 @@ sub lanes {
         { sends => 'wrong', address => '192.0.2.3', locations => ['s'], gap => 0.15 },
         { sends => 'nothing', address => '2001:db8:1:2::', locations => [qw(a b)], gap => 0.1 },
         { sends => 'nothing', address => '192.0.2.4', locations => [qw(a s)], gap => 2 };    # seldom: its budget lasts
-    my %strike = (id => 'strike1', token => $self->{token}{strike1}, locations => ['w'], stays => 3);
-    push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, gap => 0.8, costs => [4000] };
+    my %strike = (id => 'strike1', token => $self->{token}{strike1}, locations => ['w'], stays => 12);
+    push @lanes, { %strike, gap => 0.08 }, { %strike, gap => 0.08 }, { %strike, locations => ['wc'], gap => 0.8 };
     my %lead = (id => 'lead1', token => $self->{token}{lead1}, locations => ['l'], stays => 8);
-    push @lanes, { %lead, gap => 0.04 }, { %lead, gap => 0.04 }, { %lead, gap => 3, burst => 10, costs => [12_000], beside => 1 };
+    push @lanes, { %lead, gap => 0.04 }, { %lead, gap => 0.04 }, { %lead, locations => ['lc'], gap => 0.3, burst => 20, beside => 1 };
     return [@lanes[grep { $_ % $of == $nth } 0 .. $#lanes]];
 }
 

@@ -8,14 +8,14 @@ package Verify::Property::Endings;
 # revoked does not come back with the next fault. Time in which the machine stood still does not count. A ban begins
 # with the Nth refusal within a time that begins with the first one: there are never 2N - 1 refusals within this time
 # without a ban, and never a ban with less than N refusals. In an outage, a refusal may count twice: Redis has counted it,
-# and the node, which has not got the reply, refuses the request alone. After an outage, nodes report their refusals: a ban
-# may begin with them, long before a request sees it.
+# and the node, which has not got the reply, refuses the request alone; unless Redis has certainly executed no call. After
+# an outage, nodes report their refusals: a ban may begin with them, long before a request sees it.
 #
 # A ban lasts for `up_to` at most, and its end is final: refusals during a ban are no strikes.
 
 use strict;
 use warnings;
-use List::Util qw(max min sum0);
+use List::Util qw(max min sum0 uniq);
 use Verify::Model qw(evidence);
 
 sub check {
@@ -75,11 +75,23 @@ sub _may_be_strike {
 # A client gives up after 15 s.
 my $longest = 15;
 
-# The requests that Redis has certainly room for, whenever it decides them and even if it counts each request twice: a
-# set. With leases, nodes may hold the room.
+# The requests that Redis has certainly room for in each of their tables: a set.
 sub _fitting {
+    my ($model, $id, @requests) = @_;
+    my %fits = map { $_ => 1 } @requests;
+    for my $table (uniq(map { $model->tables($_) } @requests)) {
+        my @counted = grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } $model->history->requests($id);
+        my $fits_in = _fitting_in($model, $table, $id, @counted);
+        delete @fits{ grep { !$fits_in->{$_} } @counted };
+    }
+    return \%fits;
+}
+
+# The same in one table, whenever Redis decides them and even if it counts each request twice. With leases, nodes may hold
+# the room.
+sub _fitting_in {
     my ($model, $table, $id, @requests) = @_;
-    return {} if !@requests || $model->is_leased($table);
+    return {} if $model->is_leased($table) || $model->bucket($id, $table);
     my %fits = map { $_ => 1 } @requests;
     for my $rate ($model->limits($id, $table, $requests[0]{begin}, $requests[-1]{end})) {
         return {} if $rate->{period} eq 'month';
@@ -95,11 +107,19 @@ sub _fitting {
     return \%fits;
 }
 
+# Whether Redis decided the request and granted it: the id was not banned then. Leases are granted without Redis.
+sub _is_granted_by_redis {
+    my ($model, $request) = @_;
+    return $request->{status} == 200 && $request->{verdict} eq 'granted' && $request->{cost} && !grep { $model->is_leased($_) } $model->tables($request);
+}
+
 # The earliest time at which the ban may have begun that this request is the first one to see. Its end is known, and it
-# lasts for `up_to` at most.
+# lasts for `up_to` at most. It began after the last request that Redis has granted began. The refusals that were reported
+# with it may be older by the time that their call took.
 sub _earliest_begin {
-    my ($model, $ban, $request) = @_;
+    my ($model, $ban, $request, $granted) = @_;
     my $earliest = min($request->{begin}, $request->{begin} + $request->{retry} - 1 - $ban->{up_to});
+    $earliest = max($earliest, $granted->{begin} - ($model->config->{timeout} // 0.5)) if $granted;
     return $model->faults($earliest, $request->{begin}, 'outage') || $model->stood_still($request) ? $earliest : $request->{begin};
 }
 
@@ -120,26 +140,27 @@ sub _check_bans {
         my $ban = $model->config->{tables}{$table}{ban};
         for my $id ($history->ids) {
             my @requests = grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } $history->requests($id);
-            my $fits = _fitting($model, $table, $id, @requests);
-            my ($ends, $latest_end, $announced_at, $last_banned) = (0, 0, 0, undef);
+            my $fits = _fitting($model, $id, @requests);
+            my ($ends, $latest_end, $announced_at, $last_banned, $last_granted) = (0, 0, 0, undef, undef);
             my @refusals;
             for my $i (0 .. $#requests) {
                 my $request = $requests[$i];
                 my $is_banned = _is_banned($request);
                 my $is_certain = !$model->faults($request->{begin} - 10, $request->{end});
+                $last_granted = $request if _is_granted_by_redis($model, $request);
                 if ($request->{begin} > $announced_at && $request->{end} < $ends && !$is_banned && $is_certain && $request->{status} =~ /^(?:200|429)$/) {
                     push @violations, evidence("$id is banned, but not here", $last_banned, $request);
                 }
                 if ($is_banned) {
                     push @violations, _check_end($model, $ban, $request, $request->{end} < $ends ? ($last_banned, $latest_end) : ());
-                    my $began = _earliest_begin($model, $ban, $request);
+                    my $began = _earliest_begin($model, $ban, $request, $last_granted);
                     my @strikes = grep { $_->{end} > $began - $ban->{within} - 0.1 } @refusals;
                     my $is_new = $request->{begin} > $latest_end;
                     # Redis may have refused these before it, and the last of them has begun the ban.
                     for (my $next = $i + 1; $is_new && $next < @requests && $requests[$next]{begin} < $request->{end}; ++$next) {
                         push @strikes, $requests[$next] if _is_banned($requests[$next]) || _may_be_strike($requests[$next], $fits);
                     }
-                    my $strikes = sum0(map { $model->may_lack_redis($_) ? 2 : 1 } @strikes, $request);
+                    my $strikes = sum0(map { $model->may_lack_redis($_) && $model->may_be_executed($_) ? 2 : 1 } @strikes, $request);
                     push @violations, evidence("$id is banned after " . (1 + @strikes) . " refusals within $ban->{within} s", @strikes, $request)
                         if $is_new && $strikes < $ban->{after} && !$model->faults($request->{begin} - 20, $request->{end}, 'step_clock')
                         && !$model->faults($request->{begin} - 20, $request->{end}, 'loss');

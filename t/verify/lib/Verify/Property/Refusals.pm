@@ -243,7 +243,7 @@ sub _left_in_bucket {
 sub _check_retry {
     my ($model, $request) = @_;
     return unless $request->{reset} && $request->{retry};
-    my ($from, $to) = @{ $request->{redis_time} };
+    my ($from, $to) = $model->decided($request);
     return if grep { $model->bucket($request->{id}, $_) } $model->tables($request);    # its reset is when it is full, unless it refused
     my $is_leased = grep { $model->is_leased($_) } $model->tables($request);
     my $is_sliding = grep { $_->{sliding} } map { $model->limits($request->{id}, $_, $request->{begin}, $request->{end}) } $model->tables($request);
