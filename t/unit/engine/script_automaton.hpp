@@ -168,9 +168,7 @@ class ScriptAutomaton {
     const std::string& sha_of(const redis::Script& script) {
         auto& sha = shas_[&script];
         if (sha.empty()) {
-            std::string text = script.text;
-            replace(text, "redis.call('TIME')", "redis.call('MGET', 'seconds', 'microseconds')");
-            replace(text, "redis.call('PTTL', name)", "(redis.call('PEXPIRETIME', name) - now)");
+            std::string text = redis::with_given_clock(script.text);
             replace(text, "redis.pcall('PUBLISH', channel, text)",
                     "redis.pcall('RPUSH', 'published', text)");
             if (!mutant_.first.empty()) {

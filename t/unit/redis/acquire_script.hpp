@@ -8,7 +8,9 @@
 
 #include <csignal>
 #include <filesystem>
+#include <regex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "module/redis/protocol/acquire_codec.hpp"
@@ -77,6 +79,20 @@ class RedisProcess {
     std::unique_ptr<redisContext, ContextDeleter> context_;
 };
 
+/// A script for which the values of the keys `seconds` and `microseconds` are Redis's clock. Throws
+/// std::logic_error if a use of Redis's own clock remains.
+inline std::string with_given_clock(const std::string& script) {
+    const std::regex time(R"(redis\.call\('TIME'\))");
+    const std::regex rest(R"(redis\.pcall\('PTTL', ([^()]+)\))");
+    auto text = std::regex_replace(script, time, "redis.call('MGET', 'seconds', 'microseconds')");
+    text = std::regex_replace(text, rest, "(redis.call('PEXPIRETIME', $1) - now)");
+    if (text.find("'TIME'") != std::string::npos ||
+        text.find("pcall('PTTL'") != std::string::npos) {
+        throw std::logic_error("a script uses the clock of Redis in another way");
+    }
+    return text;
+}
+
 /// Runs the script of an acquire in a real Redis, with the encoding and decoding of the gateway.
 class AcquireScript : public testing::Test {
   protected:
@@ -143,17 +159,7 @@ class AcquireScript : public testing::Test {
     }
     /// The script, with the clock of set_clock() instead of Redis's.
     static const std::string& text_with_clock() {
-        static const std::string text = [] {
-            constexpr std::string_view kTime = "redis.call('TIME')";
-            constexpr std::string_view kTtl = "redis.call('PTTL', name)";
-            std::string changed = acquire_script().text;
-            changed.replace(changed.find(kTime), kTime.size(),
-                            "redis.call('MGET', 'seconds', 'microseconds')");
-            for (auto at = changed.find(kTtl); at != std::string::npos; at = changed.find(kTtl)) {
-                changed.replace(at, kTtl.size(), "(redis.call('PEXPIRETIME', name) - now)");
-            }
-            return changed;
-        }();
+        static const std::string text = with_given_clock(acquire_script().text);
         return text;
     }
 
