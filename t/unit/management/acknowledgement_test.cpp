@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "module/management/admin/admin_api.hpp"
 #include "module/management/key_operation.hpp"
 #include "t/unit/management/given_replies.hpp"
+#include "t/unit/management/memory_database.hpp"
+#include "t/unit/management/test_rights.hpp"
 
 namespace tollgate::management {
 namespace {
@@ -277,6 +280,29 @@ TEST(KeyOperationAfterAFailover, ARevocationEndsItsKeysAgain) {
     operation.begin_again();
     run_to_end(operation.revoke(id));
     EXPECT_FALSE(database.has_key);
+}
+
+TEST(AdminApiTest, OnlyAMasterSaysThatSomethingDoesNotExist) {
+    MemoryDatabase database;
+    const redis::Keys keys = MemoryDatabase::keys();
+    const auto status_of = [&](const std::string& method, const std::string& path) {
+        TestRights rights;
+        AdminRequest request{.method = method,
+                             .path = ResourcePath::of_decoded(path),
+                             .body = method == "POST" ? R"({"units":1,"reference":"r"})" : "",
+                             .actor = "key:portal"};
+        return run_to_end(handle(database, keys, {}, rights, std::move(request))).status;
+    };
+    const std::vector<std::pair<std::string, std::string>> requests{
+        {"GET", "keys/nobody"},         {"GET", "keys/nobody/usage"}, {"GET", "groups/none"},
+        {"POST", "keys/nobody/credit"}, {"DELETE", "keys/nobody"},
+    };
+    for (const auto& [method, path] : requests) {
+        database.acknowledged = nullptr;
+        EXPECT_EQ(status_of(method, path), 404) << method << " " << path;
+        database.acknowledged = [] { return Durability::kUndone; };
+        EXPECT_EQ(status_of(method, path), 503) << method << " " << path;
+    }
 }
 
 }  // namespace
