@@ -396,13 +396,13 @@ $gateway->nginx->stop;
 # The user `default` of another Redis.
 $redis = RedisServer->start;
 my $held_upstream = HeldUpstream->new;
-$gateway = Gateway->start(
-    redis_server => $redis,
+my %alone = (
     redis        => 'on_failure deny;',
     plans        => 'plan free 5r/d in_flight=2; ban after=1 within=1m for=10m up_to=1h; history 9d; notify 80%; anonymous 30r/m shared;',
     http         => 'tollgate_plans plain redis=main lease=off { plan free 100000r/d; } tollgate_headers ietf;',
     server       => 'location /held { tollgate api; proxy_pass http://unix:' . $held_upstream->path . '; } location /plain { tollgate plain; return 204; }',
 );
+$gateway = Gateway->start(redis_server => $redis, %alone);
 $gateway->import_key('innocent', id => 'innocent', plan => 'free');
 $gateway->subscribed(1);
 wait_until('the plan tables', sub { $redis->cmd('EXISTS', 't:plans') });
@@ -421,24 +421,26 @@ subtest 'keys that the user may not use' => sub {
     is(connections('default'), $before, 'no connection is lost');
 };
 
-subtest 'a node alone limits the requests in flight, and Redis the quota' => sub {
+subtest 'each node alone limits its share of the requests in flight, and Redis the quota' => sub {
+    my $other = Gateway->start(share => $gateway, %alone);
     $gateway->import_key('alone', id => 'alone', plan => 'free');
+    becomes(sub { $_->status->{redis}[0]{nodes} }, 2, 'a node knows of both, although it refuses in an outage') for $gateway, $other;
     $redis->cmd('ACL', 'SETUSER', 'default', '-hgetall');
     my $begin = sub {
-        my $client = Http->connect($gateway);
+        my ($node) = @_;
+        my $client = Http->connect($node);
         $client->send("GET /held HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer alone\r\n\r\n");
         return $client;
     };
-    my @requests = map { my $client = $begin->(); [$client, $held_upstream->accept] } 1 .. 2;
-    my $refused = $begin->()->response;
-    is($refused->json->{code}, 'too_many_in_flight', 'one more is refused');
+    my @requests = map { my $client = $begin->($_); [$client, $held_upstream->accept] } $gateway, $other;
+    is($begin->($_)->response->json->{code}, 'too_many_in_flight', 'one more is refused') for $gateway, $other;
     is($gateway->count('alone', 'api', 86400), 2, 'Redis counts the requests');
     for my $request (@requests) {
         HeldUpstream::answer($request->[1]);
         is($request->[0]->response->status, 200, 'they end');
     }
     $redis->cmd('ACL', 'SETUSER', 'default', '+@all');
-    $gateway->nginx->stop;
+    $_->nginx->stop for $gateway, $other;
 };
 
 done_testing;

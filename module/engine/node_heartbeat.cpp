@@ -51,9 +51,7 @@ NodeHeartbeat::NodeHeartbeat(EngineContext& context)
       calls_(context, LogLevel::kWarning,
              "nodes are not counted; in an outage, each node grants all that is left of a quota: "),
       timer_(context.make_timer([this] { run(); })) {
-    if (context.settings().on_failure == FailurePolicy::kLocal) {
-        timer_->start(milliseconds(0));
-    }
+    timer_->start(milliseconds(0));
 }
 
 milliseconds NodeHeartbeat::interval() const {

@@ -253,8 +253,7 @@ bool QuotaDecision::counts_alone() const {
 }
 
 Decision QuotaDecision::count_alone(LoadedStates& states, const ClockBounds& now) {
-    // Without `on_failure local`, the nodes do not count themselves.
-    states.share_among(is_only_counted() ? 1 : parts_.context.nodes());
+    states.share_among(parts_.context.nodes());
     note_arrivals(states, *request_.quotas, request_.demand, 1, now.steady);
     const auto answer = tollgate::decide_alone(states, *request_.quotas, request_.demand, now);
     Decision decision = describe(answer, states, now);
