@@ -17,7 +17,7 @@ std::span<const GatewayCommand> gateway_commands() {
         {kRequests, "hset", "KEY f v"},
         {kRequests, "pttl", "KEY"},
         {kRequests, "pexpireat", "KEY 1"},
-        {kRequests, "exists", "KEY"},
+        {kLastUses, "exists", "KEY"},
         {kChanges, "subscribe", "CHANNEL"},
         {kNodes, "zadd", "KEY 1 m"},
         {kNodes, "zcard", "KEY"},
@@ -77,6 +77,9 @@ std::string_view consequence_of(GatewayUse use) {
     switch (use) {
         case kRequests:
             return "gateways treat Redis as unreachable";
+        case kLastUses:
+            return "the last use of keys is not written, subjects are not listed, and nodes look "
+                   "every key up again when their subscription is restored";
         case kChanges:
             return "changes of keys take effect within a second and not at once";
         case kNodes:

@@ -12,6 +12,7 @@ namespace tollgate::cli {
 /// What a gateway needs a command of Redis for.
 enum class GatewayUse : std::uint8_t {
     kRequests,    ///< every gateway, to decide requests
+    kLastUses,    ///< every gateway, to write the last use of keys
     kChanges,     ///< every gateway, to learn of changes at once
     kNodes,       ///< every gateway, to count the nodes, and to read what changed meanwhile
     kRecalls,     ///< every gateway, to tell other nodes of recalls and bans

@@ -94,7 +94,7 @@ bool may_limit_flights(const PlanTable& table) {
 /// The uses that the gateways of these tables have.
 std::vector<GatewayUse> uses_of(const std::vector<PlanTable>& tables, bool manages) {
     using enum GatewayUse;
-    std::vector<GatewayUse> uses{kRequests, kChanges, kNodes, kRecalls};
+    std::vector<GatewayUse> uses{kRequests, kLastUses, kChanges, kNodes, kRecalls};
     const auto any = [&](auto has) { return std::ranges::any_of(tables, has); };
     if (any([](const PlanTable& table) { return table.has_history(); })) {
         uses.push_back(kHistory);
