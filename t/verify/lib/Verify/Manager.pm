@@ -83,12 +83,15 @@ sub _life {
     shift @{ $self->{earlier} } if @{ $self->{earlier} } > 20;
 }
 
-# A credit whose answer was lost is repeated with its reference.
+# A credit whose answer was lost is repeated with its reference, and sometimes one that was acknowledged.
 sub _credit {
     my ($self, $credit) = @_;
     my $units = $credit->{units} + $self->{random}->whole(0, 50);
     my $reference = sprintf 'ref-%s-%d', substr(sha256_hex($self->{seed}), 0, 4), ++$self->{references};
-    $self->_operate(credit => $credit->{id}, 'POST', "keys/$credit->{id}/credit", { units => $units, reference => $reference }, "$units $reference");
+    my $is_repeated = $self->{random}->chance(0.3);
+    for (0 .. $is_repeated) {
+        $self->_operate(credit => $credit->{id}, 'POST', "keys/$credit->{id}/credit", { units => $units, reference => $reference }, "$units $reference");
+    }
 }
 
 # One of the last keys: most of them are revoked. A node that has known it may serve it in an outage.

@@ -14,6 +14,7 @@ package Verify::Model;
 #   $model->charged($request, $table)         # the request with the `cost` that this table charges, and what it has `used`
 #                                             #   of it: another record, if tables charge differently
 #   is_charged($request)                      # whether it takes units of a table, at once or when it is settled
+#   $model->settles($request, $table)         # whether what it has used is charged when it ends
 #   $model->needs($request, $table)           # the units that must be left for it
 #   $model->balance($id, $table)              # whether its plan has a balance in this table
 #   $model->owners                            # whose counters there are: the ids, and the groups
@@ -35,6 +36,7 @@ package Verify::Model;
 #   $model->may_lack_redis_during($fault)       # the same of the workers that a fault ends
 #   $model->may_lack_record($request)           # whether its full zone may have no record for a request in flight
 #   $model->stood_still($request)               # whether that may be because the machine stood still
+#   $model->long_stalls($from, $to)             # when it stood still for so long that calls may have got no reply
 #   $model->may_be_executed($request)           # whether its call may have been, if it was answered without the reply
 #   $model->stalled($from, $to)                 # for how many seconds the machine stood still
 #   $model->client_waited($from, $to)           # for how many seconds clients and the upstream waited for a processor
@@ -122,11 +124,17 @@ sub charged {
     };
 }
 
+sub settles {
+    my ($self, $request, $table) = @_;
+    my $costs = ($self->{config}{costs} // {})->{ $request->{loc} };
+    return $costs->{$table}{settled} if $costs;
+    return defined $request->{used} || (($self->{config}{upstream} // {})->{ $request->{loc} } // '') =~ /settle/;
+}
+
 # What is only charged when it is settled is granted while a unit is left.
 sub needs {
     my ($self, $request, $table) = @_;
-    my $is_settled = (($self->{config}{costs} // {})->{ $request->{loc} } // {})->{$table}{settled};
-    return max($self->charged($request, $table)->{cost}, $is_settled ? 1 : 0);
+    return max($self->charged($request, $table)->{cost}, $self->settles($request, $table) ? 1 : 0);
 }
 
 sub balance {
@@ -353,13 +361,12 @@ sub may_lack_record {
 }
 
 # Whether the machine stood still for half of `timeout` while a call waited so long. The call may have been lost.
-sub stood_still {
-    my ($self, $request) = @_;
+sub stood_still { my ($self, $request) = @_; return scalar $self->long_stalls($request->{begin} - $recovery, $request->{end}) }
+
+sub long_stalls {
+    my ($self, $from, $to) = @_;
     my $timeout = $self->{config}{timeout} // 0.5;
-    for my $stall ($self->_stalls_near($request->{begin} - $recovery, $request->{end})) {
-        return 1 if $stall->{is_long} //= $self->stalled($stall->{at}, max($stall->{end}, $stall->{at} + $timeout)) > $timeout / 2 ? 1 : 0;
-    }
-    return 0;
+    return grep { $_->{is_long} //= $self->stalled($_->{at}, max($_->{end}, $_->{at} + $timeout)) > $timeout / 2 ? 1 : 0 } $self->_stalls_near($from, $to);
 }
 
 # Whether Redis may have executed the call of a request that was answered without its reply. A Redis that stands still, or

@@ -120,7 +120,7 @@ sub new {
             # One decision over three units, of which two are settled.
             calls   => { lease => 1, plans => { apart => { rates => [[40, 2], [300, 30]] } } },
             tokens  => { lease => 1, notify => [80, 100], plans => { apart => { rates => [[500, 2], [1500, 8]] } } },
-            money   => { lease => 0, plans => { apart => { rates => [[4000, 8]] } } },
+            money   => { lease => 0, notify => [80, 100], plans => { apart => { rates => [[4000, 8]] } } },
             entries => { lease => 0, plans => { single => { rates => [[14, 2]] } } },
             bytes   => { lease => 0, plans => { single => { rates => [[40, 2], [120, 8]] } } },
             # Credits come often enough that each balance is now spent, now not.
@@ -299,7 +299,7 @@ sub tables_text {
 # What the history's `config` record contains.
 sub config {
     my ($self) = @_;
-    return { in_flight => $self->in_flight, map { $_ => $self->{$_} } qw(seed deployment tls small_zone proxies nodes workers timeout key_cache on_failure tables locations costs ids groups) };
+    return { in_flight => $self->in_flight, map { $_ => $self->{$_} } qw(seed deployment tls small_zone proxies nodes workers timeout key_cache on_failure tables locations upstream costs ids groups) };
 }
 
 1;

@@ -53,8 +53,8 @@ my ($returned, $kept) = (2, 10.5);
 # Until when places may be missing after the traffic of a round.
 sub _places_are_back {
     my ($model, $quiet, $now) = @_;
-    return max($quiet + $returned, map { ($_->{kind} eq 'kill_node' ? $_->{from} : $_->{end}) + $kept }
-        map { $model->faults($quiet - 30, $now, $_) } qw(outage step_clock));
+    return max($quiet + $returned, (map { $_->{end} + $kept } $model->long_stalls($quiet - 30, $now)),
+        map { ($_->{kind} eq 'kill_node' ? $_->{from} : $_->{end}) + $kept } map { $model->faults($quiet - 30, $now, $_) } qw(outage step_clock));
 }
 
 sub _check_places {

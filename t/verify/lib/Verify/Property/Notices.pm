@@ -10,8 +10,8 @@ package Verify::Property::Notices;
 #
 # A loss of counts may have lost the notices of a window, or its level is noticed again: once more for each time. A failover
 # may lose notices that the replica did not have. A sliding window reaches a level by an estimate. If the estimate falls
-# below the level, or a reservation above what was used is settled, the level is noticed again, at most once in a tenth of
-# the window. A limit that becomes higher is noticed again. Nothing is checked while the clock of Redis steps.
+# below the level, or a reservation above what was used is settled, or a node takes back what it granted alone and Redis has
+# counted, too, the level is noticed again, at most once in a tenth of the window. A limit that becomes higher is noticed again. Nothing is checked while the clock of Redis steps.
 
 use strict;
 use warnings;
@@ -85,6 +85,15 @@ sub _windows {
     return ($first, ($model->windows($rate, \%later))[1]);
 }
 
+# The grants that have certainly counted for a level. What a call reserves for costs that are settled counts when the next
+# call comes, or when it is settled, but not in a later window. Of a table with leases, nobody knows when the next call comes.
+sub _certain {
+    my ($model, $table, $limits, @here) = @_;
+    my @certain = grep { $_->{status} == 200 && $_->{verdict} ne 'degraded' && defined $model->window($limits, $_) } @here;
+    my $last = $model->is_leased($table) ? -9**99 : max(-9**99, map { $_->{begin} } @certain);
+    return grep { !$model->settles($_, $table) || ($_->{by} // $_->{end}) < $last } @certain;
+}
+
 sub _check_level {
     my ($model, $owner, $table, $name, $limits, $window, $level, $notices, $from, $to, @here) = @_;
     my $losses = $model->faults($from, $to + $replicated, 'loss');
@@ -92,12 +101,12 @@ sub _check_level {
     my %times;
     $times{ $_->{limit} }++ for @$notices;    # a limit that becomes higher has levels of its own
     my $times = max(0, values %times);
-    my $again = $limits->{sliding} || grep({ defined $_->{used} } @here) ? 10 : 0;
+    my $again = $limits->{sliding} || grep({ defined $_->{used} || ($_->{verdict} // '') eq 'degraded' } @here) ? 10 : 0;
     return evidence("$name: $level% of window $window is noticed $times times, after $losses losses of counts", @shown, @here)
         if $times > 1 + $losses + $again;
     return if $limits->{sliding};
     if (!@$notices) {
-        my @certain = grep { $_->{status} == 200 && $_->{verdict} ne 'degraded' && defined $model->window($limits, $_) } @here;
+        my @certain = _certain($model, $table, $limits, @here);
         my $units = sum0(map { least($_) } @certain);
         return evidence("$name: $level% of window $window is not noticed, after $units units", @certain) if !$losses && 100 * $units >= $level * $limits->{most};
         return;

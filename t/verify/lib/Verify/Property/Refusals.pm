@@ -151,7 +151,8 @@ sub _check_refusals {
         for my $request (grep { $_->{status} == 429 && ($_->{code} // '') =~ /^(?:rate_limit_exceeded|too_many_in_flight)$/ } @requests) {
             next if $model->stalled($request->{begin} - 2, $request->{end}) > 0.3;
             if ($request->{code} eq 'too_many_in_flight') {
-                next if grep { $_->{kind} ne 'kill_worker' } $model->faults($request->{begin} - $kept, $request->{end}, 'costly');
+                # The places of a call without a reply are kept.
+                next if $model->long_stalls($request->{begin} - $kept, $request->{end}) || grep { $_->{kind} ne 'kill_worker' } $model->faults($request->{begin} - $kept, $request->{end}, 'costly');
                 ++$near while $requests[$near]{begin} < $request->{begin} - $longest - $returned;
                 push @violations, _check_places($model, $request, \@requests, $near);
                 next;
