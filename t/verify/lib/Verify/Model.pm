@@ -20,6 +20,7 @@ package Verify::Model;
 #   $model->owners                            # whose counters there are: the ids, and the groups
 #   $model->requests($owner, $from, $to)      # of the id, or of all ids of the group; with times, those that began between them
 #   $model->tables_of($owner)                 # in which it has counters: a table counts either ids or groups
+#   $model->used_tables($owner)               # those of them that its requests use
 #   $model->owner($table, $id)                # whose counter has the requests of this id: wherever an id is expected with a
 #                                             #   table, its group is accepted, too
 #   $model->group($id)                        # undef: none
@@ -105,10 +106,12 @@ sub _by    { my ($self, $table) = @_; return $self->{config}{tables}{$table}{by}
 # An empty value is not counted, and a table of groups does not count an id without one.
 sub tables {
     my ($self, $request) = @_;
-    return grep {
+    # A long run asks for each request, several times.
+    my ($has_group, $has_value) = (defined $self->group($request->{id}) ? 1 : 0, length($request->{value} // '') ? 1 : 0);
+    return @{ $self->{tables}{ $request->{loc} }{$has_group}{$has_value} //= [grep {
         my $by = $self->_by($_);
-        $by eq 'id' || ($by eq 'group' ? defined $self->group($request->{id}) : length($request->{value} // ''))
-    } @{ $self->{config}{locations}{ $request->{loc} } // [] };
+        $by eq 'id' || ($by eq 'group' ? $has_group : $has_value)
+    } @{ $self->{config}{locations}{ $request->{loc} } // [] }] };
 }
 
 sub charged {
@@ -171,6 +174,14 @@ sub tables_of {
     my ($self, $owner) = @_;
     my $is_group = $self->{of_group}{$owner} ? 1 : 0;
     return grep { ($self->_by($_) eq 'group' ? 1 : 0) == $is_group } sort keys %{ $self->{config}{tables} };
+}
+
+sub used_tables {
+    my ($self, $owner) = @_;
+    return @{ $self->{used_tables}{$owner} //= do {
+        my %used = map { $_ => 1 } map { $self->tables($_) } $self->requests($owner);
+        [grep { $used{$_} } $self->tables_of($owner)];
+    } };
 }
 
 sub members { my ($self, $owner) = @_; return scalar @{ $self->{of_group}{$owner} // [$owner] } }

@@ -62,9 +62,12 @@ sub check {
     for my $round ($history->rounds) {
         my $here = $counted->{ $round->{number} } // {};
         for my $owner ($model->owners) {
-            my @requests = $model->requests($owner, $round->{begin}, $round->{end});
+            my %of_table;
+            for my $request ($model->requests($owner, $round->{begin}, $round->{end})) {
+                push @{ $of_table{$_} }, $model->charged($request, $_) for $model->tables($request);
+            }
             for my $table ($model->tables_of($owner)) {
-                my @of_table = _charged($model, $table, @requests);
+                my @of_table = @{ $of_table{$table} // [] };
                 my $before = $last ? $last->{$owner}{$table} // 0 : 0;
                 my $now = $here->{$owner}{$table} // 0;
                 my ($month_before, $month) = map { $_->{$owner}{"month of $table"} } $last // {}, $here;

@@ -115,7 +115,7 @@ sub _check_resets {
     my ($model) = @_;
     my (%filled, @violations);
     for my $owner ($model->owners) {
-        for my $table (grep { !$model->is_leased($_) } $model->tables_of($owner)) {
+        for my $table (grep { !$model->is_leased($_) } $model->used_tables($owner)) {
             for my $grant (grep { $_->{verdict} eq 'granted' } $model->grants($owner, $table)) {
                 for my $rate (grep { !$_->{sliding} } $model->rates($owner, $table, $grant->{begin}, $grant->{end})) {
                     my $window = $model->window($rate, $grant) // next;

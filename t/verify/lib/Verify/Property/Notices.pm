@@ -29,7 +29,7 @@ sub check {
     my (%notices, @violations);
     push @{ $notices{"$_->{id} $_->{table} $_->{value}"}{ $_->{period} }{ $_->{number} }{ $_->{level} } }, $_ for $history->of('notice');
     for my $owner ($model->owners) {
-        for my $table (grep { $model->config->{tables}{$_}{notify} } $model->tables_of($owner)) {
+        for my $table (grep { $model->config->{tables}{$_}{notify} } $model->used_tables($owner)) {
             my %requests;
             for my $request (grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } $model->requests($owner)) {
                 my $charged = $model->charged($request, $table);

@@ -21,7 +21,7 @@ sub check {
     my $model = Verify::Model->new($history);
     my @violations;
     for my $owner ($model->owners) {
-        for my $table ($model->tables_of($owner)) {
+        for my $table ($model->used_tables($owner)) {
             my %grants;
             push @{ $grants{ $model->counter($table, $_) } }, $_ for $model->grants($owner, $table);
             for my $counter (sort keys %grants) {
