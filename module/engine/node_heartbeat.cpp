@@ -49,7 +49,7 @@ class NodeHeartbeat::Reply final : public NodeCall::Reply {
 NodeHeartbeat::NodeHeartbeat(EngineContext& context)
     : context_(context),
       calls_(context, LogLevel::kWarning,
-             "nodes are not counted; in an outage, each node grants all that is left of a quota: "),
+             "nodes are not counted; a node that decides alone grants all that is left: "),
       timer_(context.make_timer([this] { run(); })) {
     timer_->start(milliseconds(0));
 }

@@ -102,8 +102,8 @@ TEST_F(NodeHeartbeatTest, ARefusalIsLoggedOnceAndRepeatedLessAndLess) {
     run_for(59s);
     EXPECT_EQ(sent, 6) << "after 1, 2, 4, 8 and 16 seconds";
     EXPECT_EQ(worker.log.lines, (std::vector<std::string>{
-                                    "redis \"main\": nodes are not counted; in an outage, each "
-                                    "node grants all that is left of a quota: NOPERM no zadd"}));
+                                    "redis \"main\": nodes are not counted; a node that decides "
+                                    "alone grants all that is left: NOPERM no zadd"}));
     run_for(10min);
     EXPECT_EQ(sent, 6 + 10) << "at last each minute";
     EXPECT_EQ(worker.log.lines.size(), 1U);

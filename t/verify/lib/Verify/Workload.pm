@@ -28,10 +28,12 @@ use warnings;
 use Verify::Random;
 
 # More keys than the largest of the small zones has places for, and of each kind of quota more than it has places for that
-# kind. The nth of them is used by the client with the number n modulo 8.
+# kind. The nth of them is used by the client with the number n modulo 8. With `groups`, ten of them share one.
 my $crowd = 3000;
 my @crowd = (
-    ({ locations => ['a'] }) x 3,
+    { locations => ['a'] },
+    { locations => ['t'], groups => 1 },
+    { locations => ['r'], holds => [0, 0.05], costs => [0, 10, 40], uses => [0, 5, 25, ''] },
     ({ locations => ['f'], holds => [0, 0.05] }) x 2,
     { locations => ['k'], costs => [1, 1, 3] },
     { locations => ['v'], values => [map { "c$_" } 1 .. 40] },
@@ -67,6 +69,7 @@ sub new {
                     rush  => { rates => [[900, 60]] },
                     slide => { rates => [[20, 3]], sliding => 1 },
                     month => { rates => [[30, 2], [$random->one_of(60, 200), 'month']] },
+                    crowd => { rates => [[60, 60]] },
                 },
             },
             also => { lease => 1, plans => { lazy => { rates => [[1000, 60]] } } },
@@ -114,13 +117,14 @@ sub new {
                 plans => {
                     squad => { rates => [[18, 2], [64, 8], [1_000_000, 'month']] },
                     pair  => { rates => [[8, 2], [28, 8], [1_000_000, 'month']] },
+                    crowd => { rates => [[300, 60], [1_000_000, 'month']] },
                 },
             },
             # More units than 32 bits hold, also in a lease.
             # One decision over three units, of which two are settled.
-            calls   => { lease => 1, plans => { apart => { rates => [[40, 2], [300, 30]] } } },
-            tokens  => { lease => 1, notify => [80, 100], plans => { apart => { rates => [[500, 2], [1500, 8]] } } },
-            money   => { lease => 0, notify => [80, 100], plans => { apart => { rates => [[4000, 8]] } } },
+            calls   => { lease => 1, plans => { apart => { rates => [[40, 2], [300, 30]] }, crowd => { rates => [[600, 60]] } } },
+            tokens  => { lease => 1, notify => [80, 100], plans => { apart => { rates => [[500, 2], [1500, 8]] }, crowd => { rates => [[6000, 60]] } } },
+            money   => { lease => 0, notify => [80, 100], plans => { apart => { rates => [[4000, 8]] }, crowd => { rates => [[18_000, 60]] } } },
             entries => { lease => 0, plans => { single => { rates => [[14, 2]] } } },
             bytes   => { lease => 0, plans => { single => { rates => [[40, 2], [120, 8]] } } },
             # Credits come often enough that each balance is now spent, now not.
@@ -195,7 +199,11 @@ sub new {
     my $is_small = $options{small_zone} // $random->chance(0.4);
     $self->{zones} = $is_small ? [qw(128k 160k 192k)] : [qw(1m 1536k 2m)];
     $self->{small_zone} = $is_small ? 1 : 0;
-    if ($is_small) { $self->{ids}{"crowd$_"} = { plan => 'crowd', role => 'crowd' } for 1 .. $crowd }
+    for my $nth ($is_small ? 0 .. $crowd - 1 : ()) {
+        my $group = $crowd[$nth % @crowd]{groups} ? 'crowd' . int($nth / (10 * @crowd)) : undef;
+        $self->{ids}{ 'crowd' . ($nth + 1) } = { plan => 'crowd', role => 'crowd', $group ? (group => $group) : () };
+        $self->{groups}{$group} = { plan => 'crowd' } if $group;
+    }
     # Through a proxy, a node is never refused a connection to a server that has ended.
     $self->{proxies} = $options{deployment} eq 'redis' ? 1 : $options{proxies} // ($random->chance(0.5) ? 1 : 0);
     $self->{groups}{team3}{billing_day} = $random->whole(2, 28);
@@ -263,7 +271,9 @@ sub crowd_lanes {
     return [map {
         my $nth = $_;
         my @own = map { [$ids[$_], $self->{token}{ $ids[$_] }] } grep { $_ % @crowd == $nth } 0 .. $#ids;
-        +{ keys => \@own, node => $node, gap => 0.008, address => '192.0.2.7', %{ $crowd[$nth] } };
+        my %of = %{ $crowd[$nth] };
+        delete $of{groups};
+        +{ keys => \@own, node => $node, gap => 0.008, address => '192.0.2.7', %of };
     } 0 .. $#crowd];
 }
 
