@@ -231,11 +231,15 @@ void AcquireCall::apply(const redis::AcquireResults& results) {
             decide_waiters(items[i], *acquired, results.now);
             finish(items[i]);
         } else {
-            const auto error = std::get<std::string_view>(results.of_ids[i]);
+            auto error = std::get<std::string_view>(results.of_ids[i]);
+            const bool is_counted = error.starts_with(redis::kCounted);
+            if (is_counted) {
+                error.remove_prefix(redis::kCounted.size());
+            }
             context_.statistics()["errors"].add();
             context_.report_error(slot_, error);
-            fail(items[i], error == redis::kOutOfRange ? AcquireFailure::kUnknown
-                                                       : AcquireFailure::kNotApplied);
+            fail(items[i], is_counted || error == redis::kOutOfRange ? AcquireFailure::kUnknown
+                                                                     : AcquireFailure::kNotApplied);
         }
     }
 }

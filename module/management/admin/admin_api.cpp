@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "module/management/admin/json_body.hpp"
@@ -178,29 +177,6 @@ AdminResponse too_many_operations() {
                           "Too many requests for keys are being handled.");
 }
 
-namespace {
-
-/// Answers an error. Only a master says that something does not exist: a server that has become a
-/// replica may lack what the master has.
-Task<AdminResponse> answer_to(Database& database, OperationError error) {
-    const bool is_missing =
-        error.reason() == Reason::kUnknownId || error.reason() == Reason::kUnknownGroup;
-    if (!is_missing) {
-        co_return response_to(error);
-    }
-    try {
-        const auto durability = co_await database.acknowledge();
-        if (durability == Durability::kUndone) {
-            error = OperationError(Reason::kUnavailable, "the server of Redis is no master");
-        }
-    } catch (const OperationError& unavailable) {
-        error = unavailable;
-    }
-    co_return response_to(error);
-}
-
-}  // namespace
-
 Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
                            std::vector<const PlanTable*> tables, CallerRights& rights,
                            AdminRequest request) {
@@ -219,7 +195,6 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
         response.fields.emplace_back("Allow", methods);
         co_return response;
     }
-    std::optional<OperationError> failure;
     try {
         Query query(request.query, found->parameters);
         require_json_body(request);
@@ -244,9 +219,8 @@ Task<AdminResponse> handle(Database& database, const redis::Keys& keys,
         }
         co_return response;
     } catch (const OperationError& error) {
-        failure = error;
+        co_return response_to(error);
     }
-    co_return co_await answer_to(database, std::move(*failure));
 }
 
 }  // namespace tollgate::management

@@ -74,7 +74,7 @@ Call acquire_call(std::span<const Acquire> acquires, const Keys& keys,
 constexpr std::string_view kOutOfRange = "a number of an id is out of range";
 
 /// The result of one id: the decision; or Redis's error as a view into the reply, and Redis did
-/// nothing; or kOutOfRange.
+/// nothing, unless it begins with kCounted; or kOutOfRange.
 using AcquireResult = std::variant<Acquired, std::string_view>;
 
 struct AcquireResults {

@@ -122,6 +122,7 @@ const Script& acquire_script() {
           std::to_string(std::chrono::milliseconds(Period::balance().length()).count())},
          {"kBalanceLeft", balance_field(window_part::kLeft)},
          {"kBanKey", kBanKey},
+         {"kCounted", kCounted},
          {"kCredited", balance_field(window_part::kCredited)},
          {"kEventsKey", kEventsKey},
          {"kLastCredit", balance_field(window_part::kLastCredit)},

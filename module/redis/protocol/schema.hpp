@@ -369,6 +369,10 @@ inline constexpr std::string_view kLevel = "level";  ///< number of bans so far
 inline constexpr std::string_view kUntil = "until";  ///< end of the last ban
 }  // namespace ban_field
 
+/// In a reply of acquire_script(), precedes Redis's error of an id whose units are counted,
+/// although their windows cannot expire.
+inline constexpr std::string_view kCounted = "COUNTED ";
+
 /// The field of the hash `report:{ID}:TABLE:NODE:LAYOUT`: the number of the last report that was
 /// applied.
 inline constexpr std::string_view kReportNumber = "number";

@@ -125,21 +125,26 @@ TEST_F(AcquireScriptNotices, ALevelThatIsNotReachedAnyMoreIsNoticedAgain) {
     EXPECT_EQ(notices().size(), 2U);
 }
 
-TEST_F(AcquireScriptNotices, ALowerLevelThatIsNoticedAgainTellsSo) {
-    set_clock(start_);
-    const TableQuota quota = noticed({{100, kHour}});
-    decide(acquire_of(quota, 100));
-    ASSERT_EQ(notices().size(), 2U);
-    // The mark of 100 per cent counts for 80 per cent, too.
-    redis_->run({"HSET", keys_.quota("k", "api"), "360000.noticed",
-                 std::to_string(number(kHour)) + ":100/100@" +
-                     std::to_string(start_.time_since_epoch().count())});
-    Acquire refunds = acquire_of(quota, 0);
-    refunds.adjustments = {{number(kHour), -15, 0}};
-    refunds.report_numbers = {1};
-    decide(refunds);
-    ASSERT_EQ(notices().size(), 3U);
-    EXPECT_EQ(notices().back(), window(kHour) + " 80 85/100 again");
+TEST_F(AcquireScriptNotices, OnlyALevelThatWasLeftIsNoticedAgain) {
+    // The mark of 100 per cent stands for 80 per cent, too. The time of repetitions comes at once.
+    for (const auto& [refund, again] : std::vector<std::pair<std::int64_t, std::string>>{
+             {15, "100 100/100 again"}, {50, "80 100/100 again"}}) {
+        redis_->run({"FLUSHALL"});
+        set_clock(start_);
+        const TableQuota quota = noticed({{100, kHour}});
+        decide(acquire_of(quota, 100));
+        ASSERT_EQ(notices().size(), 2U);
+        Acquire refunds = acquire_of(quota, 0);
+        refunds.adjustments = {{number(kHour), -refund, 0}};
+        refunds.report_numbers = {1};
+        decide(refunds);
+        redis_->run({"HSET", keys_.quota("k", "api"), "360000.noticed",
+                     std::regex_replace(field("360000.noticed"), std::regex("@[0-9]+"),
+                                        "@" + std::to_string(start_.time_since_epoch().count()))});
+        decide(acquire_of(quota, refund));
+        ASSERT_GE(notices().size(), 3U);
+        EXPECT_EQ(notices().at(2), window(kHour) + " " + again);
+    }
 }
 
 TEST_F(AcquireScriptNotices, BeginAgainInTheNextWindow) {

@@ -77,15 +77,13 @@ for t = 1, tables do
             done = pcall('HSET', name, unpack(changes, 1, n))
         end
         if type(done) == 'table' then
-            failure = done
+            failure = failure or done
             break
         end
         if new or (adjustments and values.report) or (keeps and values.day) or values.fills then
             expire = expire or rare('expire')
-            failure = expire(name, values, at, windows, width, reply[last - width + 1], new, months, now)
-            if failure then
-                break
-            end
+            -- The other tables count nevertheless.
+            failure = expire(name, values, at, windows, width, reply[last - width + 1], new, months, now) or failure
             if digests and values.day and not name:find(':group', -6, true) then
                 enlist = enlist or rare('enlist')
                 enlist(digests, (values.day + 1 + ARGV[at + 1]) * 86400000, now)

@@ -1,7 +1,11 @@
 --R"lua(
+-- Redis's error as that of an id whose units are counted.
+local function counted(refused)
+    return {err = kCounted .. refused.err}
+end
+
 -- Writes the number of the report that was applied to a table, and when its hash `name` expires. `at` is the index of its
--- terms, `number` that of the longest window, `new` is true if this window is. Returns Redis's error, if any: the other ids
--- of the call need not have it.
+-- terms, `number` that of the longest window, `new` is true if this window is. Returns the error of the id, if any.
 return function(name, values, at, windows, width, number, new, months, now)
     local length, month = ARGV[at + 1 + 2 * windows], months and months[at + 2 * windows]
     local window_ends = (number + 1) * length
@@ -31,7 +35,7 @@ return function(name, values, at, windows, width, number, new, months, now)
             done = redis.pcall('PEXPIREAT', KEYS[values.marker], values.is_shared and math.min(known, now + 600000) or known)
         end
         if type(done) == 'table' then
-            return done
+            return counted(done)
         end
     end
     if values.day then
@@ -42,7 +46,7 @@ return function(name, values, at, windows, width, number, new, months, now)
     -- window of the id's previous plan has set. A hash with a balance never expires, also if the present plan has none.
     local rest = redis.pcall('PTTL', name)
     if type(rest) == 'table' then
-        return rest
+        return counted(rest)
     end
     if rest == -1 and redis.pcall('HMGET', name, kBalanceLeft)[1] then
         return
@@ -53,7 +57,7 @@ return function(name, values, at, windows, width, number, new, months, now)
     end
     if (new or values.day) and ends > expires then
         local done = redis.pcall('PEXPIREAT', name, ends)
-        return type(done) == 'table' and done or nil
+        return type(done) == 'table' and counted(done) or nil
     end
 end
 --)lua"_lua

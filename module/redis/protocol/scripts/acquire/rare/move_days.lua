@@ -26,7 +26,7 @@ local function add_to_history(name, quota, past, kept, now)
     if last < today - kept then
         return
     end
-    -- What follows the addition is tried before it: PEXPIREAT, and a HSET of the table.
+    -- What follows the addition is tried before it: PTTL and PEXPIREAT, and a HSET of the history for that of the table.
     local ends = (last + 1 + kept) * 86400000
     local done = redis.pcall('PTTL', name)
     if type(done) ~= 'table' then

@@ -10,7 +10,7 @@ local function is_noticed(marks, level, limit, now)
     end
 end
 
--- Whether one of the marks has this level and this limit, or higher ones, and counts no more.
+-- Whether a mark with a time has this level and this limit, or higher ones. The caller knows that its time is over.
 local function was_noticed(marks, level, limit)
     for of_level, of_limit in marks:gmatch('(%d+)/(%d+)@') do
         if of_level + 0 >= level and of_limit + 0 >= limit then
@@ -20,13 +20,20 @@ local function was_noticed(marks, level, limit)
 end
 
 -- The marks, of which those of levels that the units are below again hold only until `ends`: requests have used less than
--- they took. A level is noticed again then, or later, if it is reached.
-local function let_end(marks, used, limit, ends)
-    return (marks:gsub('(%d+)/(%d+)(@?)', function(level, of_limit, at)
+-- they took. A level is noticed again then, or later, if it is reached. The highest of the lower levels that are still
+-- reached gets a mark of its own.
+local function let_end(marks, levels, used, limit, ends)
+    local left = marks:gsub('(%d+)/(%d+)(@?)', function(level, of_limit, at)
         if at == '' and of_limit + 0 == limit and used * 100 < limit * level then
             return ('%s/%s@%.0f'):format(level, of_limit, ends)
         end
-    end))
+    end)
+    for n = left ~= marks and #levels or 0, 1, -1 do
+        if used * 100 >= limit * levels[n] then
+            return ('%s %d/%.0f'):format(left, levels[n], limit)
+        end
+    end
+    return left
 end
 
 -- Appends an entry to the stream of notices. Returns the new marks of the window.
@@ -98,7 +105,7 @@ return function(levels, at, tables, key, reply, last, now, taken, settled, found
                 local of, marks = tostring(noticed):match('^(%d+):(.*)')
                 marks = tonumber(of) == number and marks or ''
                 if reported and marks ~= '' then
-                    local left = let_end(marks, used, limit, now + (length > 0 and length or 2592000000) / 10)
+                    local left = let_end(marks, levels[at], used, limit, now + (length > 0 and length or 2592000000) / 10)
                     if left ~= marks then
                         marks = left
                         redis.pcall('HSET', name, period .. '.' .. window_part.kNoticed, of .. ':' .. marks)

@@ -1,7 +1,8 @@
 --R"lua(
 -- Counts the pending strikes, the first of them `age` ms ago, then the refusals if they are strikes. The refusal that
 -- completes a ban is itself banned. A new ban is announced, so that nodes use no lease of the id any more; an ACL may
--- forbid it. Returns the number of refusals that are only limited, or nil and Redis's error.
+-- forbid it. What is stored holds, also if Redis may not let it expire. Returns the number of refusals that are only
+-- limited, or nil and Redis's error.
 return function(ban, terms, now, pending, age, refused, are_strikes)
     local strikes = are_strikes and refused or 0
     if pending + strikes == 0 then
@@ -33,12 +34,9 @@ return function(ban, terms, now, pending, age, refused, are_strikes)
     end
     -- Another table's ban may need the entry for longer.
     local expires = math.max(ban.since + ARGV[terms + 2], ban.level > 0 and ban.ends + ARGV[terms + 4] or 0)
-    done = redis.pcall('PTTL', ban.name)
-    if type(done) ~= 'table' and expires > now + done then
-        done = redis.pcall('PEXPIREAT', ban.name, expires)
-    end
-    if type(done) == 'table' then
-        return nil, done
+    local rest = redis.pcall('PTTL', ban.name)
+    if type(rest) ~= 'table' and expires > now + rest then
+        redis.pcall('PEXPIREAT', ban.name, expires)
     end
     return limited
 end
