@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -188,30 +189,35 @@ Task<Credited> credit_balance(Caller caller, Credit credit, CountingTables table
     if (credit.units < 1 || credit.units > kMostBalance) {
         refuse("units: use a number from 1 to " + std::to_string(kMostBalance));
     }
-    co_await require_known_owner(caller, credit, tables);
-    const auto record = co_await record_of(caller, credit.owner);
-    const PlanTable& table = table_of(credit, tables, record);
     const bool is_group = credit.owner.of == UsageOf::kGroup;
-    OwnerName owner{.id = credit.owner.id};
-    if (!is_group) {
-        owner = co_await owner_of(caller.database, caller.keys, credit.owner.id);
-    }
-    const StoredAt at = stored_at(caller.keys, owner, table, credit.owner.of);
-    KeyTransactions transactions(
-        caller.database, caller.keys,
-        entry_of(caller, is_group ? "credit-group" : "credit", credit.owner.id,
-                 "units=" + std::to_string(credit.units) + " reference=" + credit.reference +
-                     " table=" + table.name));
-    Credited credited{.table = table.name, .unit = table.unit};
+    std::optional<StoredAt> at;
+    std::optional<KeyTransactions> transactions;
+    Credited credited;
     const std::function<Task<void>(bool)> add = [&](bool again) -> Task<void> {
-        if (again) {
-            transactions.begin_again();
+        co_await require_known_owner(caller, credit, tables);
+        const auto record = co_await record_of(caller, credit.owner);
+        const PlanTable& table = table_of(credit, tables, record);
+        OwnerName owner{.id = credit.owner.id};
+        if (!is_group) {
+            owner = co_await owner_of(caller.database, caller.keys, credit.owner.id);
         }
-        const bool is_repeated = co_await add_credit(caller.database, transactions, at, credit);
+        at = stored_at(caller.keys, owner, table, credit.owner.of);
+        credited.table = table.name;
+        credited.unit = table.unit;
+        if (transactions) {
+            transactions->begin_again();
+        } else {
+            transactions.emplace(
+                caller.database, caller.keys,
+                entry_of(caller, is_group ? "credit-group" : "credit", credit.owner.id,
+                         "units=" + std::to_string(credit.units) +
+                             " reference=" + credit.reference + " table=" + table.name));
+        }
+        const bool is_repeated = co_await add_credit(caller.database, *transactions, *at, credit);
         credited.is_repeated = again ? credited.is_repeated : is_repeated;
     };
     credited.durability = co_await execute_durably(caller.database, add);
-    const auto read = co_await read_balance_of(caller.database, at, credit.reference);
+    const auto read = co_await read_balance_of(caller.database, *at, credit.reference);
     credited.credited = read.balance.credited;
     credited.left = read.balance.left;
     co_return credited;

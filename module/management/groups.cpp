@@ -245,13 +245,15 @@ Task<Durability> change_group(Caller caller, std::string group, KeyChanges chang
 Task<Durability> delete_group(Caller caller, std::string group) {
     KeyTransactions transactions(caller.database, caller.keys,
                                  entry_of(caller, "delete-group", group));
-    redis::Command exists{"EXISTS", caller.keys.group(group)};
-    const auto is_there = co_await run(caller.database, std::move(exists));
-    if (is_there.integer == 0) {
-        co_await complete_removal(caller.database, caller.keys, transactions, group);
-        throw unknown_group(group);
-    }
+    bool was_there = false;
     const std::function<Task<void>(bool)> remove_again = [&](bool again) -> Task<void> {
+        redis::Command exists{"EXISTS", caller.keys.group(group)};
+        const auto is_there = co_await run(caller.database, std::move(exists));
+        if (is_there.integer == 0 && !was_there) {
+            co_await complete_removal(caller.database, caller.keys, transactions, group);
+            throw unknown_group(group);
+        }
+        was_there = true;
         if (again) {
             transactions.begin_again();
         }

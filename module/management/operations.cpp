@@ -109,10 +109,7 @@ Task<Durability> change_keys(Caller caller, std::string action, std::string id, 
                              AcceptsVersion condition) {
     auto entry = entry_of(caller, std::move(action), id, audit_text(changes));
     entry.tells_before = true;
-    if (const auto group = changes.values.find(redis::record_field::kGroup);
-        group != changes.values.end()) {
-        co_await require_balance_stays(caller.database, caller.keys, id, group->second);
-    }
+    const auto group = changes.values.find(redis::record_field::kGroup);
     KeyOperation operation(caller.database, caller.keys, std::move(entry), std::move(condition));
     const auto today = co_await day_of_change(caller.database, changes);
     const std::function<void(KeyRecord&)> change = [&](KeyRecord& record) {
@@ -120,6 +117,9 @@ Task<Durability> change_keys(Caller caller, std::string action, std::string id, 
         check(record);
     };
     const std::function<Task<void>()> update = [&]() -> Task<void> {
+        if (group != changes.values.end()) {
+            co_await require_balance_stays(caller.database, caller.keys, id, group->second);
+        }
         co_await operation.update(id, change);
     };
     co_return co_await execute_durably(caller.database, operation, update);

@@ -282,7 +282,7 @@ TEST(KeyOperationAfterAFailover, ARevocationEndsItsKeysAgain) {
     EXPECT_FALSE(database.has_key);
 }
 
-TEST(AdminApiTest, OnlyAMasterSaysThatSomethingDoesNotExist) {
+TEST(AdminApiTest, ARefusalIsThatOfAMaster) {
     MemoryDatabase database;
     const redis::Keys keys = MemoryDatabase::keys();
     const auto status_of = [&](const std::string& method, const std::string& path) {
@@ -294,8 +294,9 @@ TEST(AdminApiTest, OnlyAMasterSaysThatSomethingDoesNotExist) {
         return run_to_end(handle(database, keys, {}, rights, std::move(request))).status;
     };
     const std::vector<std::pair<std::string, std::string>> requests{
-        {"GET", "keys/nobody"},         {"GET", "keys/nobody/usage"}, {"GET", "groups/none"},
-        {"POST", "keys/nobody/credit"}, {"DELETE", "keys/nobody"},
+        {"POST", "keys/nobody/credit"},
+        {"POST", "groups/none/credit"},
+        {"DELETE", "groups/none"},
     };
     for (const auto& [method, path] : requests) {
         database.acknowledged = nullptr;
