@@ -126,8 +126,8 @@ std::vector<Finding> findings_of_gateways(RedisSession& session,
     if (nodes.size() < 2 ||
         redis::number_or_zero(nodes[1]) < time.time_since_epoch() / milliseconds(1)) {
         findings.push_back({"nodes",
-                            "no node is alive: gateways with \"on_failure local\" enter "
-                            "themselves in Redis each second: see their error logs"});
+                            "no node is alive: gateways enter themselves in Redis each second: "
+                            "see their error logs"});
     }
     return findings;
 }

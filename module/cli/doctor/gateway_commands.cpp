@@ -83,8 +83,7 @@ std::string_view consequence_of(GatewayUse use) {
         case kChanges:
             return "changes of keys take effect within a second and not at once";
         case kNodes:
-            return "nodes are not counted, so that each grants all that is left of a quota in an "
-                   "outage";
+            return "nodes are not counted: one that decides alone grants all that is left";
         case kRecalls:
             return "leases are not recalled, and other nodes learn of a ban later";
         case kHistory:
