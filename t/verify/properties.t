@@ -709,11 +709,17 @@ subtest 'balances' => sub {
     wrong('refused with more than leases', qr/at least 4 units are left/, [@leased, $granted->(4)]);
     right('... that may have them', [@leased, $granted->(5)]);
     my @alone = (fault(stop_redis => 2, 4), map { [req => begin => 2.5, node => $_, verdict => 'degraded', %of, cost => 2] } 0 .. 2);
+    my @spends = map { [req => begin => 2.5 + $_ / 10, verdict => 'degraded', %of] } 1 .. 3;
+    wrong('alone, one node all', qr/node 0 granted 3 units alone, of at most 3, in 1 times/, [@round, $credit->(0.5, 3, 'a'), @spends, $alone[0], $state->(3, 0, 3)]);
     right('alone, a share for each', [@round, $credit->(0.5, 3, 'a'), @alone, $state->(3, -3, 6)]);
-    wrong('alone, more', qr/nodes granted 8 units alone, in 3 times/, [@round, $credit->(0.5, 3, 'a'), @alone, [req => begin => 2.6, verdict => 'degraded', %of, cost => 2], $state->(3, -5, 8)]);
-    wrong('alone with deny', qr/nodes granted \d units alone/, [@round, $credit->(0.5, 3, 'a'), @alone, $state->(3, -3, 6)], on_failure => 'deny');
+    wrong('alone, more', qr/node 0 granted 4 units alone, of at most 3, in 1 times/, [@round, $credit->(0.5, 3, 'a'), @alone, [req => begin => 2.6, verdict => 'degraded', %of, cost => 2], $state->(3, -5, 8)]);
+    wrong('alone with deny', qr/node 0 granted 2 units alone/, [@round, $credit->(0.5, 3, 'a'), @alone, $state->(3, -3, 6)], on_failure => 'deny');
     my @again = (@round, $credit->(0.5, 3, 'a'), requests([1, 2], %of), requests([3, 3.5], %of, cost => 1), $state->(3, -1, 4));
     right('a failover that forgets what was spent', [@again, fault(fail_over => 2.5, 2.8)]);
+    wrong('... long before', qr/4 units were granted, of 3/, [@again, fault(fail_over => 40, 41)]);
+    wrong('... and no more', qr/15 units were granted, of 3/, [@round, $credit->(0.5, 3, 'a'), requests([1], %of, cost => 3), requests([20], %of, cost => 12), $state->(3, -12, 15), fault(fail_over => 2.5, 2.8)]);
+    my @later = ([round => number => 2, begin => 5, quiet => 19, end => 20, faults => 0], $state->(6, 6, 0, round => 2));
+    wrong('an old credit that is made again', qr/round 2, .* 3 units were credited, at least 0 and at most 0/, [[round => number => 1, begin => 0, quiet => 3, end => 4, faults => 0], $credit->(0.5, 3, 'a'), $state->(3, 3, 0), @later]);
 };
 
 subtest 'budgets of addresses' => sub {
@@ -837,9 +843,14 @@ subtest 'notices' => sub {
     right('costs that are settled', [requests([0.1], cost => 2, used => 4), $notice->(80)], %levels);
     right('... when it was too late', [requests([0.1], cost => 2, used => 4)], %levels);
     right('... and were reserved', [requests([0.1], cost => 4, used => 2), $notice->(80)], %levels);
+    right('... of a reservation that no later call has seen', [requests([0.1], cost => 5, used => 5)], %levels);
+    wrong('... that one has', qr/80% of window \d+ is not noticed, after 4 units/, [requests([0.1], cost => 3, used => 3), requests([0.3])], %levels);
+    my @taken_back = (@four[0 .. 2], requests([0.4], verdict => 'degraded'), fault(mute => 0.35, 0.45), $notice->(80));
+    right('again, after a node has taken back what was counted twice', [@taken_back, $notice->(80, entry => '2-0', again => 1)], %levels);
+    wrong('... but it does not say so', qr/is noticed 2 times/, [@taken_back, $notice->(80, entry => '2-0')], %levels);
     my @slide = (id => 'slide', loc => 'a');
     right('a sliding window', [requests([0.1], @slide), $notice->(80, id => 'slide', table => 'api'), $notice->(100, id => 'slide', table => 'api')], %levels);
-    my $again = sub { return [requests([0.1], @slide), map { $notice->(80, id => 'slide', table => 'api', entry => "$_-0") } 1 .. $_[0]] };
+    my $again = sub { return [requests([0.1], @slide), map { $notice->(80, id => 'slide', table => 'api', entry => "$_-0", $_ > 1 ? (again => 1) : ()) } 1 .. $_[0]] };
     right('... that reaches the level again', $again->(2), %levels);
     wrong('... more often than in each tenth of it', qr/slide in api, 4 per 2: 80% of window \d+ is noticed 12 times/, $again->(12), %levels);
     my $value = sub { return $notice->(80, table => 'valued', value => substr sha256_hex($_[0]), 0, 16) };

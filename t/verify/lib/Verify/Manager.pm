@@ -83,7 +83,7 @@ sub _life {
     shift @{ $self->{earlier} } if @{ $self->{earlier} } > 20;
 }
 
-# A credit whose answer was lost is repeated with its reference, and sometimes one that was acknowledged.
+# `_operate` repeats a credit without an answer, with its reference. Here, some are made again whatever the answer was.
 sub _credit {
     my ($self, $credit) = @_;
     my $units = $credit->{units} + $self->{random}->whole(0, 50);

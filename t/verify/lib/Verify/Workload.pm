@@ -9,8 +9,8 @@ package Verify::Workload;
 #                                               #   and { bucket => [10, 20] }: tokens a second, burst; { balance => 1 }
 #   $workload->{locations}{b}                   # ['api', 'strict']
 #   $workload->{upstream}{u}                    # of locations with an upstream: the parameters of tollgate_cost
-#   $workload->{costs}{r}{money}                # of locations whose tables charge differently: { times => 3 } the cost of the
-#                                               #   request, and if { settled => 1 } what it has used; or { fixed => 1 }
+#   $workload->{costs}{r}{money}                # of locations whose tables charge differently: { times => 3 } the cost of
+#                                               #   the request, and if { settled => 1 } what it has used; or { fixed => 1 }
 #   $workload->{ids}{hot1}                      # { plan => 'small', role => 'hot', alone => 0, group => undef,
 #                                               #   billing_day => undef }
 #   $workload->{groups}{team1}                  # { plan => 'squad', billing_day => undef }: of tables with by => 'group'
@@ -120,7 +120,6 @@ sub new {
                     crowd => { rates => [[300, 60], [1_000_000, 'month']] },
                 },
             },
-            # More units than 32 bits hold, also in a lease.
             # One decision over three units, of which two are settled.
             calls   => { lease => 1, plans => { apart => { rates => [[40, 2], [300, 30]] }, crowd => { rates => [[600, 60]] } } },
             tokens  => { lease => 1, notify => [80, 100], plans => { apart => { rates => [[500, 2], [1500, 8]] }, crowd => { rates => [[6000, 60]] } } },
@@ -130,6 +129,7 @@ sub new {
             # Credits come often enough that each balance is now spent, now not.
             prepaid => { lease => 1, plans => { paid => { rates => [[120, 2]], balance => 1 } } },
             saved   => { lease => 0, plans => { owned => { balance => 1 } } },
+            # More units than 32 bits hold, also in a lease.
             vast    => { lease => 1, plans => { vast => { rates => [[300_000_000_000, 2], [900_000_000_000, 8]] } } },
             pooled  => { lease => 1, plans => { meter => { rates => [[240, 2], [4000, 30]] } } },
         },

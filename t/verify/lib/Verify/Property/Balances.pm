@@ -5,7 +5,7 @@ package Verify::Property::Balances;
 # A credit has a reference. It is made once, however often it is asked for; one that was never acknowledged may have been
 # made or not. What an id was granted by Redis or from a lease is never more than its credits so far. In a failover, a
 # replica may not know what was spent shortly before, so that may be granted again. In an outage, with on_failure local,
-# each node may spend its share of what it saw last, each time.
+# each node may spend its share of what it saw last, each time: at most of the most that was left until then.
 #
 # Redis stores what is left and the sum of all credits. The difference is what the days of the id have counted, at any
 # time: one script writes both. The sum grows by the credits of a round. Deleted counts take a balance with them.
@@ -73,10 +73,12 @@ sub _units { return sum0(map { $_->{units} } @_) }
 sub _check_granted {
     my ($model, $id, $table, $credits) = @_;
     my @grants = sort { $a->{end} <=> $b->{end} } $model->grants($id, $table);
-    my ($granted, $alone, $credited, $next) = (0, 0, 0, 0);
+    my ($granted, $credited, $most, $next) = (0, 0, 0, 0);
+    my %alone;
     for my $grant (@grants) {
         $credited += $credits->[ $next++ ]{units} while $next < @$credits && $credits->[$next]{begin} < $grant->{end};
-        if ($grant->{verdict} eq 'degraded') { $alone += least($grant) }
+        $most = max($most, $credited - $granted);
+        if ($grant->{verdict} eq 'degraded') { $alone{ $grant->{node} } += least($grant) }
         else                                 { $granted += least($grant) }
         my $so_far = sub { return ($grants[0]{begin}, $grant->{end}) };
         if ($granted > $credited) {
@@ -88,9 +90,10 @@ sub _check_granted {
             return evidence("$id in $table: $granted units were granted, of $credited", $grant) if $granted > $credited + $again;
         }
         next unless $grant->{verdict} eq 'degraded';
-        my $share = $model->config->{on_failure} eq 'local' ? $credited / $model->nodes + 1 : 0;
-        my $shares = sum0(map { my $node = $_; scalar(() = $model->faults_of($node, $so_far->(), 'outage')) } 0 .. $model->nodes - 1);
-        return evidence("$id in $table: nodes granted $alone units alone, in $shares times", $grant) if $alone > $shares * $share && !$model->stood_still($grant);
+        my $share = $model->config->{on_failure} eq 'local' ? $most / $model->nodes + 1 : 0;
+        my $times = (() = $model->faults_of($grant->{node}, $so_far->(), 'outage')) + (() = $model->long_stalls($so_far->()));
+        my $alone = $alone{ $grant->{node} };
+        return evidence("$id in $table: node $grant->{node} granted $alone units alone, of at most $most, in $times times", $grant) if $alone > $times * $share;
     }
     return;
 }
@@ -107,7 +110,10 @@ sub _check_stored {
             push @violations, "$what: $spent units were spent, its days have counted $grown" if $spent != $grown;
         }
         if (!@losses) {
-            my @here = grep { $_->{end} >= $round->{begin} - $late && $_->{begin} <= $round->{end} } @$credits;
+            my @here = grep {
+                $_->{end} >= $round->{begin} - $late && $_->{begin} <= $round->{end}
+                    && !($_->{acknowledged} && $_->{acknowledged}{end} < $round->{begin})
+            } @$credits;
             my @certain = grep { $_->{begin} >= $round->{begin} && $_->{acknowledged} && $_->{acknowledged}{end} <= $round->{end} } @here;
             my ($least, $most, $is) = (_units(@certain), _units(@here), $credited - $before->{credited});
             push @violations, "$what: $is units were credited, at least $least and at most $most must be" if $is < $least || $is > $most;
@@ -126,13 +132,12 @@ sub _check_refusals {
         my @requests = $model->requests($id, $round->{begin}, $round->{end});
         for my $request (grep { $_->{status} == 429 && ($_->{code} // '') eq 'balance_exhausted' } @requests) {
             last if $model->faults($round->{begin} - $Verify::Model::recovery, $request->{end}, 'costly') || $model->faults($round->{begin}, $request->{end}, 'rename_redis');
-            my $charged = $model->charged($request, $table);
             my @credited = grep { $_->{acknowledged} && $_->{begin} > $round->{begin} && $model->noticed_by($_->{acknowledged}) < $request->{begin} } @$credits;
             my @used = grep { $_->{begin} < $request->{end} && $_->{status} =~ /^(?:0|200)$/ } @requests;
             my $left = ($last ? $last->{left} : 0) + _units(@credited) - sum0(map { most($model->charged($_, $table)) } @used);
             my $held = $model->is_leased($table) ? $model->nodes / 8 * max(0, $left + sum0(map { most($model->charged($_, $table)) } @used)) : 0;
             ++$judged;
-            push @violations, evidence("$id in $table: refused while at least $left units are left", $request) if $left - $held >= $charged->{cost};
+            push @violations, evidence("$id in $table: refused while at least $left units are left", $request) if $left - $held >= $model->needs($request, $table);
         }
     }
     return @violations;

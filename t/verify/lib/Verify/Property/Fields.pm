@@ -36,7 +36,7 @@ sub check {
 
 sub _shows_quota {
     my ($request) = @_;
-    return $request->{status} == 200 || $request->{status} == 429 && ($request->{code} // '') eq 'rate_limit_exceeded' && !defined $request->{address};
+    return $request->{status} == 200 || $request->{status} == 429 && ($request->{code} // '') =~ /^(?:rate_limit|balance)_ex/ && !defined $request->{address};
 }
 
 # What a response has to show, in this order: [{ limit, rate or bucket or places }, …], of a balance { balance => 1 }. Undef

@@ -98,12 +98,14 @@ sub _check_level {
     my ($model, $owner, $table, $name, $limits, $window, $level, $notices, $from, $to, @here) = @_;
     my $losses = $model->faults($from, $to + $replicated, 'loss');
     my @shown = map { "notice $_->{entry}: $_->{used} of $_->{limit} were used" } @$notices;
-    my %times;
-    $times{ $_->{limit} }++ for @$notices;    # a limit that becomes higher has levels of its own
-    my $times = max(0, values %times);
+    # A limit that becomes higher has levels of its own. A repeated notice says so.
+    my (%times, %first);
+    $times{ $_->{limit} }++ for @$notices;
+    $first{ $_->{limit} }++ for grep { !$_->{again} } @$notices;
+    my ($times, $first) = map { max(0, values %$_) } \%times, \%first;
     my $again = $limits->{sliding} || grep({ defined $_->{used} || ($_->{verdict} // '') eq 'degraded' } @here) ? 10 : 0;
     return evidence("$name: $level% of window $window is noticed $times times, after $losses losses of counts", @shown, @here)
-        if $times > 1 + $losses + $again;
+        if $times > 1 + $losses + $again || $first > 1 + $losses;
     return if $limits->{sliding};
     if (!@$notices) {
         my @certain = _certain($model, $table, $limits, @here);
