@@ -702,6 +702,8 @@ subtest 'balances' => sub {
     right('refused with too few', [@round, $credit->(0.5, 3, 'a'), requests([1], %of), requests([2], @refused, cost => 3), $state->(3, 2, 1)]);
     right('refused beside the credit', [@round, $credit->(0.5, 3, 'a'), requests([0.6], @refused), $state->(3, 3, 0)]);
     right('refused after a fault', [@round, $credit->(0.5, 3, 'a'), fault(mute => 0.8, 1), requests([2], @refused), $state->(3, 3, 0)]);
+    right('refused while the node asks for another request', [@round, $credit->(0.5, 3, 'a'), requests([1], %of), requests([2], @refused),
+        [req => begin => 1.999, end => 2.02, @refused, cost => 3], $state->(3, 2, 1)]);
     my @next = ([round => number => 2, begin => 10, quiet => 19, end => 20, faults => 0], $state->(3, 2, 1, round => 2));
     wrong('refused in the next round', qr/at least 2 units are left/, [@round, $credit->(0.5, 3, 'a'), requests([1], %of), $state->(3, 2, 1), @next, requests([12], @refused)]);
     my @leased = (@round, $credit->(0.5, 8, 'a', id => 'paid'), [req => begin => 2, @refused, id => 'paid', loc => 'e']);

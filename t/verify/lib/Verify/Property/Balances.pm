@@ -11,11 +11,12 @@ package Verify::Property::Balances;
 # time: one script writes both. The sum grows by the credits of a round. Deleted counts take a balance with them.
 #
 # A refused request is judged if its round has no fault before it: then what was left at the end of the round before, and
-# what was credited and used since, are known. With leases, nodes may hold an eighth each of what is left.
+# what was credited and used since, are known. With leases, nodes may hold an eighth each of what is left. While a node asks
+# Redis, it refuses further requests by what it knew before: such a refusal is not judged.
 
 use strict;
 use warnings;
-use List::Util   qw(max min sum0);
+use List::Util   qw(any max sum0);
 use Verify::Model qw(evidence least most);
 use Verify::Property::Conservation;
 
@@ -132,6 +133,7 @@ sub _check_refusals {
         my @requests = $model->requests($id, $round->{begin}, $round->{end});
         for my $request (grep { $_->{status} == 429 && ($_->{code} // '') eq 'balance_exhausted' } @requests) {
             last if $model->faults($round->{begin} - $Verify::Model::recovery, $request->{end}, 'costly') || $model->faults($round->{begin}, $request->{end}, 'rename_redis');
+            next if any { $_ != $request && $_->{node} == $request->{node} && $_->{begin} <= $request->{begin} && $_->{end} >= $request->{end} } @requests;
             my @credited = grep { $_->{acknowledged} && $_->{begin} > $round->{begin} && $model->noticed_by($_->{acknowledged}) < $request->{begin} } @$credits;
             my @used = grep { $_->{begin} < $request->{end} && $_->{status} =~ /^(?:0|200)$/ } @requests;
             my $left = ($last ? $last->{left} : 0) + _units(@credited) - sum0(map { most($model->charged($_, $table)) } @used);
