@@ -266,8 +266,8 @@ may('+zcard');
 
 # ---- Without one.
 
-# Requests that Redis decides with few commands, and one that it does not decide. Their key is new in each round: a record that
-# was looked up before a subscription is looked up again.
+# Requests that Redis decides with few commands, and one that it does not decide. Their key is new in each round: a record
+# that was looked up before a subscription is looked up again.
 my ($innocent, $unlimited) = map { my $path = $_; sub { return status($path, "$round-innocent") } } '/plain', '/open';
 my @background = qw(use budget heartbeat flight changes);
 my @counted = qw(windows sliding bucket month values teams settle);

@@ -39,7 +39,7 @@ sub _shows_quota {
     return $request->{status} == 200 || $request->{status} == 429 && ($request->{code} // '') =~ /^(?:rate_limit|balance)_ex/ && !defined $request->{address};
 }
 
-# What a response has to show, in this order: [{ limit, rate or bucket or places }, …], of a balance { balance => 1 }. Undef
+# What a response has to show, in this order: [{ limit, rate or bucket or places }, …]; of a balance { balance => 1 }. Undef
 # if that is not certain.
 sub _expected {
     my ($model, $request) = @_;

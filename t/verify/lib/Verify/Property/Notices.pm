@@ -11,7 +11,8 @@ package Verify::Property::Notices;
 # A loss of counts may have lost the notices of a window, or its level is noticed again: once more for each time. A failover
 # may lose notices that the replica did not have. A sliding window reaches a level by an estimate. If the estimate falls
 # below the level, or a reservation above what was used is settled, or a node takes back what it granted alone and Redis has
-# counted, too, the level is noticed again, at most once in a tenth of the window. A limit that becomes higher is noticed again. Nothing is checked while the clock of Redis steps.
+# counted, too, the level is noticed again, at most once in a tenth of the window, and the notice says so. A limit that
+# becomes higher is noticed again. Nothing is checked while the clock of Redis steps.
 
 use strict;
 use warnings;
@@ -86,7 +87,7 @@ sub _windows {
 }
 
 # The grants that have certainly counted for a level. What a call reserves for costs that are settled counts when the next
-# call comes, or when it is settled, but not in a later window. Of a table with leases, nobody knows when the next call comes.
+# call comes, or when it is settled, but not in a later window. Of a table with leases, nobody knows when that call comes.
 sub _certain {
     my ($model, $table, $limits, @here) = @_;
     my @certain = grep { $_->{status} == 200 && $_->{verdict} ne 'degraded' && defined $model->window($limits, $_) } @here;
