@@ -237,7 +237,7 @@ for my $name (sort keys %operations) {
     follow();
     local $observed{transaction} = {};
     my $status = $operations{$name}->();
-    like($status, qr/^20/, "$name is done") ;
+    like($status, qr/^20/, "$name is done");
     follow();
     $operation_calls{$name} = $observed{transaction};
 }

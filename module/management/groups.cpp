@@ -247,13 +247,15 @@ Task<Durability> delete_group(Caller caller, std::string group) {
                                  entry_of(caller, "delete-group", group));
     bool was_there = false;
     const std::function<Task<void>(bool)> remove_again = [&](bool again) -> Task<void> {
-        redis::Command exists{"EXISTS", caller.keys.group(group)};
-        const auto is_there = co_await run(caller.database, std::move(exists));
-        if (is_there.integer == 0 && !was_there) {
+        if (!was_there) {
+            redis::Command exists{"EXISTS", caller.keys.group(group)};
+            const auto is_there = co_await run(caller.database, std::move(exists));
+            was_there = is_there.integer != 0;
+        }
+        if (!was_there) {
             co_await complete_removal(caller.database, caller.keys, transactions, group);
             throw unknown_group(group);
         }
-        was_there = true;
         if (again) {
             transactions.begin_again();
         }

@@ -10,6 +10,7 @@ package Verify::History;
 #   my $history = Verify::History->read("$dir/history");            # or from_text, of a unit test
 #   $history->of('req')                  # the records of a kind, by the time they began (`begin`, otherwise `at`)
 #   $history->requests('hot1')           # those of kind `req` of an id
+#   $history->changes                    # those of kind `op` that change keys and groups: all but credits
 #   $history->config                     # the `config` record's JSON
 #   $history->rounds                     # [{ begin, end, number, … }, …]: see HISTORY.md
 #   $history->redis_time($from, $to)     # the earliest and the latest time of Redis's clock between two times
@@ -96,6 +97,7 @@ sub _read {
 }
 
 sub of       { @{ $_[0]{of}{ $_[1] } // [] } }
+sub changes  { grep { $_->{kind} ne 'credit' } $_[0]->of('op') }
 sub requests { @{ $_[0]{requests}{ $_[1] } // [] } }
 sub ids      { sort keys %{ $_[0]{requests} } }
 sub config   { $_[0]{config} }

@@ -13,6 +13,7 @@ package Verify::Model;
 #   $model->tables($request)                  # in which it is counted
 #   $model->charged($request, $table)         # the request with the `cost` that this table charges, and what it has `used`
 #                                             #   of it: another record, if tables charge differently
+#   $model->charged_in($table, @requests)     # of these requests those that the table counts, as it charges them
 #   is_charged($request)                      # whether it takes units of a table, at once or when it is settled
 #   $model->settles($request, $table)         # whether what it has used is charged when it ends
 #   $model->needs($request, $table)           # the units that must be left for it
@@ -114,9 +115,12 @@ sub tables {
     } @{ $self->{config}{locations}{ $request->{loc} } // [] }] };
 }
 
+# What each table charges at the location of a request. Undef: all charge the cost.
+sub _costs { my ($self, $request) = @_; return ($self->{config}{costs} // {})->{ $request->{loc} } }
+
 sub charged {
     my ($self, $request, $table) = @_;
-    my $costs = ($self->{config}{costs} // {})->{ $request->{loc} };
+    my $costs = $self->_costs($request);
     return $request if !$costs || $request->{table};
     my $cost = $costs->{$table};
     return $request->{charged}{$table} //= {
@@ -127,9 +131,14 @@ sub charged {
     };
 }
 
+sub charged_in {
+    my ($self, $table, @requests) = @_;
+    return map { $self->charged($_, $table) } grep { my $request = $_; any { $_ eq $table } $self->tables($request) } @requests;
+}
+
 sub settles {
     my ($self, $request, $table) = @_;
-    my $costs = ($self->{config}{costs} // {})->{ $request->{loc} };
+    my $costs = $self->_costs($request);
     return $costs->{$table}{settled} if $costs;
     return defined $request->{used} || (($self->{config}{upstream} // {})->{ $request->{loc} } // '') =~ /settle/;
 }
@@ -258,7 +267,7 @@ sub noticed_by {
 sub limits {
     my ($self, $id, $table, $from, $to) = @_;
     my $owner = $self->owner($table, $id);
-    my $day = (($self->{config}{ids}{$owner} // $self->{config}{groups}{$owner} // {})->{billing_day} // 1);
+    my $day = ($self->{config}{ids}{$owner} // $self->{config}{groups}{$owner} // {})->{billing_day} // 1;
     my @plans = $self->plans($owner, $from, $to);
     my @changes = $self->faults($from - 1, $to + 1, 'change_limits');
     # A long run asks for each request.
@@ -425,8 +434,7 @@ sub most  { my ($request) = @_; return max($request->{cost}, units($request)) }
 
 sub grants {
     my ($self, $id, $table) = @_;
-    return grep { is_charged($_) } map { $self->charged($_, $table) }
-        grep { my $request = $_; $request->{status} == 200 && first { $_ eq $table } $self->tables($request) } $self->requests($self->owner($table, $id));
+    return grep { is_charged($_) } $self->charged_in($table, grep { $_->{status} == 200 } $self->requests($self->owner($table, $id)));
 }
 
 # A month has the number of its first day since 1970. It begins on the billing day, or on the last day of a shorter month.

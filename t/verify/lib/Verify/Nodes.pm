@@ -43,7 +43,7 @@ sub _conf {
     my ($workload, $settings) = ($self->{workload}, $self->{settings}[$node]);
     my $name = $settings->{name} // 'main';
     my $locations = join "\n", map {
-        "location = /$_ { tollgate @{ $workload->{locations}{$_} }; " . $self->_costs($_) . ' '
+        "location = /$_ { tollgate @{ $workload->{locations}{$_} }; " . $workload->costs_text($_) . ' '
             . (defined $workload->{upstream}{$_} ? $self->{upstream}->directives($node) : 'alias %DIR%/www/served;') . ' }'
     } sort keys %{ $workload->{locations} };
     my $milliseconds = 1000 * $workload->{timeout};
@@ -73,19 +73,6 @@ sub _conf {
         }
         server { listen unix:%DIR%/status.sock; location / { tollgate_status; } location = /name { return 200 $name; } }
 CONF
-}
-
-# A table that charges several times the cost has sums of its own.
-sub _costs {
-    my ($self, $location) = @_;
-    my $workload = $self->{workload};
-    my $settle = $workload->{upstream}{$location} // '';
-    my $costs = $workload->{costs}{$location} or return "tollgate_cost \$verify_cost $settle;";
-    return join ' ', map {
-        my ($fixed, $times) = @{ $costs->{$_} }{qw(fixed times)};
-        my $terms = defined $fixed ? $fixed : $times == 1 ? "\$verify_cost $settle" : "\$verify_cost_$times" . ($settle ? " settle=\$verify_used_$times" : '');
-        "tollgate_cost $terms table=$_;";
-    } sort keys %$costs;
 }
 
 sub status {

@@ -22,6 +22,7 @@ package Verify::Workload;
 #   $workload->lanes($n, $of)                   # the lanes of the nth of so many processes: see Verify::Clients
 #   $workload->tables_text                      # the plan tables, as nginx.conf has them
 #   $workload->sums_text                        # the variables of what tables charge
+#   $workload->costs_text('r')                  # what the tables of a location charge
 
 use strict;
 use warnings;
@@ -271,9 +272,7 @@ sub crowd_lanes {
     return [map {
         my $nth = $_;
         my @own = map { [$ids[$_], $self->{token}{ $ids[$_] }] } grep { $_ % @crowd == $nth } 0 .. $#ids;
-        my %of = %{ $crowd[$nth] };
-        delete $of{groups};
-        +{ keys => \@own, node => $node, gap => 0.008, address => '192.0.2.7', %of };
+        +{ keys => \@own, node => $node, gap => 0.008, address => '192.0.2.7', %{ $crowd[$nth] } };
     } 0 .. $#crowd];
 }
 
@@ -283,6 +282,17 @@ sub sums_text {
     my %times = map { ($_->{times} // 1) => 1 } map { values %$_ } values %{ $self->{costs} };
     return join ' ', map { "tollgate_sum \$verify_cost_$_ \$verify_cost*$_; tollgate_sum \$verify_used_$_ \$upstream_http_x_used*$_;" }
         grep { $_ != 1 } sort keys %times;
+}
+
+sub costs_text {
+    my ($self, $location) = @_;
+    my $settle = $self->{upstream}{$location} // '';
+    my $costs = $self->{costs}{$location} or return "tollgate_cost \$verify_cost $settle;";
+    return join ' ', map {
+        my ($fixed, $times) = @{ $costs->{$_} }{qw(fixed times)};
+        my $terms = defined $fixed ? $fixed : $times == 1 ? "\$verify_cost $settle" : "\$verify_cost_$times" . ($settle ? " settle=\$verify_used_$times" : '');
+        "tollgate_cost $terms table=$_;";
+    } sort keys %$costs;
 }
 
 sub tables_text {

@@ -12,7 +12,7 @@ use warnings;
 sub check {
     my ($history) = @_;
     my (%operations, %keys, @violations);
-    push @{ $operations{ $_->{id} } }, $_ for grep { $_->{kind} ne 'credit' } $history->of('op');    # see Balances.pm
+    push @{ $operations{ $_->{id} } }, $_ for $history->changes;
     push @{ $keys{ $_->{id} } }, $_ for $history->of('key');
     return () unless %keys;    # the run ended before it read them
     for my $id (sort keys %operations) {

@@ -33,7 +33,7 @@ sub check {
     for my $id (grep { $model->config->{ids}{$_}{alone} } sort keys %{ $model->config->{ids} }) {
         my @requests = $history->requests($id);
         for my $table (grep { !$model->is_leased($_) } sort keys %{ $model->config->{tables} }) {
-            my @seen = map { $model->charged($_, $table) } grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } @requests;
+            my @seen = $model->charged_in($table, @requests);
             my @granted = grep { $seen[$_]{status} == 200 && $seen[$_]{cost} } 0 .. $#seen;
             for my $i (1 .. $#granted) {
                 my ($first, $second) = @granted[$i - 1, $i];

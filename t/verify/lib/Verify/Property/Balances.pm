@@ -31,11 +31,12 @@ our $judged = 0;
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
+    my $counted = Verify::Property::Conservation::counted($history);
     my @violations;
     for my $id (sort keys %{ $model->config->{ids} }) {
         for my $table (grep { $model->balance($id, $_) } $model->tables_of($id)) {
             my @credits = _credits($history, $id);
-            my @states = _states($model, $id, $table);
+            my @states = _states($history, $counted, $id, $table);
             push @violations, _check_granted($model, $id, $table, \@credits), _check_stored($model, $id, $table, \@credits, @states),
                 _check_refusals($model, $id, $table, \@credits, @states);
         }
@@ -59,9 +60,7 @@ sub _credits {
 
 # What Redis has of the balance at the end of each round: { round, left, credited, counted }.
 sub _states {
-    my ($model, $id, $table) = @_;
-    my $history = $model->history;
-    my $counted = Verify::Property::Conservation::counted($history);
+    my ($history, $counted, $id, $table) = @_;
     my %of = map { $_->{round} => $_ } grep { $_->{id} eq $id && $_->{table} eq $table } $history->of('quota');
     return map {
         my $quota = $of{ $_->{number} } // {};
@@ -81,9 +80,9 @@ sub _check_granted {
         $most = max($most, $credited - $granted);
         if ($grant->{verdict} eq 'degraded') { $alone{ $grant->{node} } += least($grant) }
         else                                 { $granted += least($grant) }
-        my $so_far = sub { return ($grants[0]{begin}, $grant->{end}) };
+        my @so_far = ($grants[0]{begin}, $grant->{end});
         if ($granted > $credited) {
-            my @failovers = grep { $_->{kind} ne 'lose_counts' } $model->faults($so_far->(), 'loss');
+            my @failovers = grep { $_->{kind} ne 'lose_counts' } $model->faults(@so_far, 'loss');
             my $again = sum0(map {
                 my $failover = $_;
                 sum0(map { least($_) } grep { $_->{end} > $failover->{begin} - $replicated && $_->{begin} < $failover->{end} + $Verify::Model::recovery } @grants)
@@ -92,7 +91,7 @@ sub _check_granted {
         }
         next unless $grant->{verdict} eq 'degraded';
         my $share = $model->config->{on_failure} eq 'local' ? $most / $model->nodes + 1 : 0;
-        my $times = (() = $model->faults_of($grant->{node}, $so_far->(), 'outage')) + (() = $model->long_stalls($so_far->()));
+        my $times = (() = $model->faults_of($grant->{node}, @so_far, 'outage')) + (() = $model->long_stalls(@so_far));
         my $alone = $alone{ $grant->{node} };
         return evidence("$id in $table: node $grant->{node} granted $alone units alone, of at most $most, in $times times", $grant) if $alone > $times * $share;
     }
@@ -136,8 +135,9 @@ sub _check_refusals {
             next if any { $_ != $request && $_->{node} == $request->{node} && $_->{begin} <= $request->{begin} && $_->{end} >= $request->{end} } @requests;
             my @credited = grep { $_->{acknowledged} && $_->{begin} > $round->{begin} && $model->noticed_by($_->{acknowledged}) < $request->{begin} } @$credits;
             my @used = grep { $_->{begin} < $request->{end} && $_->{status} =~ /^(?:0|200)$/ } @requests;
-            my $left = ($last ? $last->{left} : 0) + _units(@credited) - sum0(map { most($model->charged($_, $table)) } @used);
-            my $held = $model->is_leased($table) ? $model->nodes / 8 * max(0, $left + sum0(map { most($model->charged($_, $table)) } @used)) : 0;
+            my $there = ($last ? $last->{left} : 0) + _units(@credited);
+            my $left = $there - sum0(map { most($model->charged($_, $table)) } @used);
+            my $held = $model->is_leased($table) ? $model->nodes / 8 * max(0, $there) : 0;
             ++$judged;
             push @violations, evidence("$id in $table: refused while at least $left units are left", $request) if $left - $held >= $model->needs($request, $table);
         }

@@ -48,12 +48,6 @@ sub counted {
     return \%counted;
 }
 
-# Of these requests those of a table, as it charges them.
-sub _charged {
-    my ($model, $table, @requests) = @_;
-    return map { $model->charged($_, $table) } grep { my $request = $_; any { $_ eq $table } $model->tables($request) } @requests;
-}
-
 sub check {
     my ($history) = @_;
     my $model = Verify::Model->new($history);
@@ -225,7 +219,7 @@ sub _check_window {
     return if $model->is_leased($table) && !(@settled && $settled[-1][1]);
     # A lease is as large as what was asked for before, also in the window before.
     my $asked = sub {
-        return grep { $model->counter($table, $_) eq $model->counter($table, $possible[0]) } _charged($model, $table, $model->requests($owner, $from - 10, $to));
+        return grep { $model->counter($table, $_) eq $model->counter($table, $possible[0]) } $model->charged_in($table, $model->requests($owner, $from - 10, $to));
     };
     my $most = sum0(map {
         my $is_exact = $_->{status} == 200 && $is_settled->($_) && !_may_be_unsettled($model, $_, @faults);

@@ -32,9 +32,8 @@ sub check {
     for my $owner ($model->owners) {
         for my $table (grep { $model->config->{tables}{$_}{notify} } $model->used_tables($owner)) {
             my %requests;
-            for my $request (grep { my $request = $_; grep { $_ eq $table } $model->tables($request) } $model->requests($owner)) {
-                my $charged = $model->charged($request, $table);
-                push @{ $requests{ $model->counter($table, $request) } }, $charged if is_charged($charged);
+            for my $request (grep { is_charged($_) } $model->charged_in($table, $model->requests($owner))) {
+                push @{ $requests{ $model->counter($table, $request) } }, $request;
             }
             for my $counter (sort keys %requests) {
                 my $noticed = delete $notices{ join ' ', $owner, $table, _value($model, $table, $requests{$counter}[0]) } // {};

@@ -32,7 +32,7 @@ sub _check_answers {
     my $history = $model->history;
     my @violations;
     my %life;
-    push @{ $life{ $_->{id} } }, $_ for grep { $_->{kind} ne 'credit' } $history->of('op');
+    push @{ $life{ $_->{id} } }, $_ for $history->changes;
     for my $request (grep { $_->{id} ne '-' && $_->{status} } $history->of('req')) {
         my ($status, $code) = ($request->{status}, $request->{code} // '');
         if ($status =~ /^40[13]$/) {
@@ -72,7 +72,7 @@ sub _check_known_keys {
     my ($model) = @_;
     my ($history, $config) = ($model->history, $model->config);
     return if ($config->{on_failure} // '') ne 'local' || $config->{small_zone};    # a full zone may have no room
-    my %is_changed = map { $_->{id} => 1 } grep { $_->{kind} ne 'credit' } $history->of('op');
+    my %is_changed = map { $_->{id} => 1 } $history->changes;
     my (%refused, @violations);
     for my $id (grep { my $group = $model->group($_); !$is_changed{$_} && !(defined $group && $is_changed{$group}) } sort keys %{ $config->{ids} }) {
         my %served;    # the last requests that a node has served: some are under way at the same time

@@ -28,7 +28,10 @@ local function let_end(marks, levels, used, limit, ends)
             return ('%s/%s@%.0f'):format(level, of_limit, ends)
         end
     end)
-    for n = left ~= marks and #levels or 0, 1, -1 do
+    if left == marks then
+        return marks
+    end
+    for n = #levels, 1, -1 do
         if used * 100 >= limit * levels[n] then
             return ('%s %d/%.0f'):format(left, levels[n], limit)
         end
